@@ -34,6 +34,7 @@ _CONTEXT = (
 _SHOWN = 3
 _LOOKED_AT = 1000  # labels inspected for repetitions
 _MANY = 20  # of them at least
+_BY_CHANCE = 1e-8  # chance up to which halves that agree are copies
 _LATER = 100  # step of the checks after those of single values
 LAST = 1000  # step of the last checks
 _INT64_END = float(2**63)
@@ -233,9 +234,29 @@ class Check:
                 self._repeats([column.name], pl.col(column.name).is_duplicated() & not_null)
         key = [name for name in self.key if name in self.schema]
         if self.datum in self.key and self.datum not in key:
-            return  # every row is a separate datum, or ids are refused already
+            self.note_doubled()  # every row is a separate datum, or ids are refused already
+            return
         if key and rows_repeat(self.frame, key, self.bucket):
             self._repeats(key, pl.struct(key).is_duplicated())
+
+    def note_doubled(self) -> None:
+        """Warn if the second half of rows that no key identifies repeats the first."""
+        n, frame = self.frame.height // 2, self.frame
+        if self.side != TABLE or 2 * n < max(frame.height, 2 * _MANY) or ROW in self.schema:
+            return
+        if frame.row(0) != frame.row(n) or any(one.is_nested() for one in self.schema.values()):
+            return
+        half = frame.head(n)
+        if not half.equals(frame.slice(n)) or half.n_unique() < _MANY:
+            return
+        values = half.select(pl.exclude(self.datum)).hash_rows().value_counts()["count"].to_numpy()
+        if n * math.log(((values / n) ** 2).sum()) > math.log(_BY_CHANCE):
+            return  # values are too alike
+        message = (
+            f"table: the last {n:,} rows repeat the first {n:,}, value by value: was a file read"
+            " twice? Give it once."
+        )
+        self.notes.append(Note("rows_doubled", message, n, warning=True))
 
     def _repeats(self, names: list[str], where: pl.Expr) -> None:
         """Report a key that occurs in several rows."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -34,23 +35,34 @@ from .recognise import Finder, Naming
 
 
 def check_bounds(check: Check, aggregates: Mapping[str, Any]) -> None:
-    """Refuse lower bounds above upper ones; note columns that do not increase with their level."""
-    rising = []
+    """Refuse lower bounds above upper ones; note columns that do not increase with their level.
+
+    Bounds of intervals are quantiles, too: the interval of a higher level contains the others.
+    """
+    rising, ends = [], []
     for column in check.columns:
         if column.rising:
             rising.append(column.name)
         if column.below and column.below in {one.name for one in check.columns}:
             bounds = [column.name, column.below]
+            if _LEVEL.fullmatch(column.name):
+                ends.append((float(column.name[2:]), *bounds))
             way = "Swap the ends, or remove these rows."
             check.refuse(
                 "bounds_inverted", bounds, _above(*bounds), f"with {' above '.join(bounds)}", way
             )
-    if len(rising) > 1:
-        crossed = pl.any_horizontal(_above(*pair) for pair in pairwise(rising))
+    pairs = [*pairwise(rising)]
+    for (_, low, high), (_, lower, higher) in pairwise(sorted(ends)):
+        pairs += [(lower, low), (high, higher)]
+    if pairs:
+        crossed = pl.any_horizontal(_above(*pair) for pair in pairs)
         n = check.count(crossed)
         if n:
             words = ("row has", "rows have", "a quantile above one of a higher level")
             check.notes.append(note_of("crossing_quantiles", n, words))
+
+
+_LEVEL = re.compile(r"lo0\.\d+")
 
 
 def _above(low: str, high: str) -> pl.Expr:
@@ -315,7 +327,8 @@ def check_verdicts(check: Check, aggregates: Mapping[str, Any]) -> None:
     columns = check.frame.columns
     check.step += 1
     if "item_index" not in columns:
-        return  # verdicts are counted by their rows
+        check.note_doubled()  # verdicts are counted by their rows
+        return
     key = [name for name in VERDICT_KEY if name in columns]
     _check_holes(check, key)
     check.step += 1

@@ -479,3 +479,19 @@ def test_valor_takes_other_tools_words_in_any_capitals():
             *listed("FactualCorrectness", ["FN"], step="reference"),
         ]
         assert score(rows, dialect="valor").value("FactualCorrectness") == pytest.approx(2 / 3)
+
+
+def test_verdicts_that_are_read_twice() -> None:
+    words = ["yes", "no", "yes", "yes", "no", "yes", "yes"]
+    once = pl.DataFrame(
+        {
+            "datum_id": [i // 3 for i in range(60)],
+            "metric": "Faithfulness",
+            "verdict": [words[i * i % 7] for i in range(60)],
+        }
+    )
+    noted(ee.score(pl.concat([once, once])), "rows_doubled", count=60, severity="warning")
+    other = once.with_columns(pl.col("verdict").reverse())
+    alike = once.with_columns(verdict=pl.lit("yes"))
+    for fair in (once, pl.concat([once, other]), pl.concat([alike, alike])):
+        assert "rows_doubled" not in {one.code for one in ee.score(fair).findings}

@@ -20,6 +20,7 @@ from urllib.parse import unquote
 import polars as pl
 
 from ...schemas.errors import ReadError
+from ...schemas.wording import option
 from ..files import LONG, MemorySize, by_extension, files_below
 from ..label_map_files import LISTED, MAPS
 from ..problems import Note, count_of, note_of
@@ -317,6 +318,8 @@ def _values(file: str) -> dict[str, str | None]:
 
 _BOXES = "a table of datum_id, label_value, xmin, ymin, xmax, ymax (and score), or COCO JSON"
 _TEXTS = "a table of datum_id and text"
+_SAMPLES = "a table with a row per sample, an id, and a column per metric, to be scored with"
+_SAMPLES += f" {option('task', 'values')}"
 _KNOWN = (
     (
         "GeoJSON",
@@ -335,6 +338,13 @@ _KNOWN = (
         _BOXES,
     ),
     ("odgt (CrowdHuman)", rb'^\{.*"(gtboxes|dtboxes)"\s*:\s*\[', _BOXES),
+    (
+        "a log of Inspect",
+        rb'^\{\s*"version"\s*:\s*\d+,\s*"status"\s*:\s*"\w+",\s*"eval"\s*:\s*\{',
+        f"{_SAMPLES} (inspect_ai.analysis.samples_df writes one)",
+    ),
+    ("a test run of deepeval", rb'^\{[^{}\[\]]*"testCases"\s*:\s*\[', _SAMPLES),
+    ("results of promptfoo", rb'^\{\s*"evalId"\s*:[^{}]*"results"\s*:\s*\{', _SAMPLES),
     (
         "run-length codes of a competition",
         rb"^[^\n]*\bEncodedPixels\b[^\n]*[\r\n]",
