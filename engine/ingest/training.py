@@ -33,6 +33,7 @@ _ZONE = r"(?:Z|[+-]\d\d:?\d\d)$"
 _ISO = rf"^\d{{4}}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:{_ZONE[:-1]})?)?)?$"
 _FORMAT = "%Y-%m-%d %H:%M:%S%.f"
 _TIME = pl.Datetime("us")
+_UNEVEN = 0.1  # difference of a season's length from the usual, as of years
 
 
 class Steps(msgspec.Struct, frozen=True):
@@ -125,6 +126,8 @@ def read_steps(contract: Table, options: Options, side: Naming) -> Steps:
     names = ["/".join(map(str, one)) for one in first.iter_rows()] if by else ["all rows"]
     ahead, back = slice(season, None), slice(None, max(rows.height - season, 0))
     same = code[ahead] == code[back]
+    if season > 1 and "time" in order:
+        _note_uneven(moments(rows["time"]), season, code, side)
     with np.errstate(over="ignore"):
         step = (value[ahead] - value[back])[same]
     many = np.bincount(code[ahead][same], minlength=len(keys))
@@ -132,6 +135,24 @@ def read_steps(contract: Table, options: Options, side: Naming) -> Steps:
         what = f"of no more than {count_of(season, 'value')} in training, whose scale is 0"
         side.notes.append(note_of("short_training", len(short), ("series", "series", what), short))
     return Steps(rows, by, keys, names, code[ahead][same], step, many)
+
+
+def _note_uneven(times: pl.Series, season: int, code: Array, side: Naming) -> None:
+    """Note values that are not as far from the one a season before as most of their series are."""
+    if times.has_nulls() or not (times.dtype.is_temporal() or times.dtype.is_integer()):
+        return
+    at = times.to_physical().cast(pl.Int64)
+    rows = pl.DataFrame({"series": code, "ahead": at - at.shift(season)})
+    of = rows.filter(pl.col("series") == pl.col("series").shift(season))
+    usual = pl.col("ahead").median().over("series")
+    n = of.filter((pl.col("ahead") - usual).abs() > _UNEVEN * usual).height
+    if n:
+        message = (
+            f"training: {n:,} of {count_of(of.height, 'value')} are compared with one that is not"
+            f" as long before as usual. Steps of {option('seasonality', season)} are rows, so that"
+            " missing times shift the season: fill them first."
+        )
+        side.notes.append(Note("training_uneven", message, n, facts={"count": n, "of": of.height}))
 
 
 def _timed(rows: pl.DataFrame, by: Sequence[str], description: str) -> pl.DataFrame:

@@ -215,3 +215,34 @@ def test_id_format_applies_to_ids_of_several_columns() -> None:
     both = pl.concat([true, true.with_columns(unique_id=pl.lit("b"))])
     with refused("ids_merged", side="ground_truths", count=9):
         ee.score(predicted, both, id_format=["^[^/]*/(.{10})"])
+
+
+def test_forecasts_that_are_read_twice() -> None:
+    y = np.random.default_rng(0).normal(size=40)
+    days = pl.date_range(pl.date(2024, 1, 1), pl.date(2024, 2, 9), eager=True)
+    once = pl.DataFrame({"unique_id": "a", "ds": days, "y": y, "yhat": y + np.resize([1, 2], 40)})
+    noted(ee.score(pl.concat([once, once])), "rows_doubled", count=40, severity="warning")
+    moved = once.with_columns(pl.col("yhat").shift(1, fill_value=0))
+    tiled = once.with_columns(y=pl.lit(1.0), yhat=pl.lit(2.0))
+    for fair in (once, pl.concat([once, moved]), pl.concat([tiled, tiled])):
+        assert "rows_doubled" not in {one.code for one in ee.score(fair).findings}
+
+
+def test_uneven_times_of_training_are_noted() -> None:
+    days = pl.date_range(pl.date(2023, 6, 1), pl.date(2023, 12, 31), eager=True).alias("ds")
+    every = pl.DataFrame({"ds": days, "y": np.sin(np.arange(len(days)))})
+    rows = pl.DataFrame({"prediction": [1.5, 2.5], "target": [1.0, 2.0]})
+
+    def codes(train: pl.DataFrame, season: int) -> dict[str, int | None]:
+        asked: dict[str, Any] = {"metrics": ["MASE"], "training": train, "seasonality": season}
+        return {one.code: one.count for one in ee.score(rows, **asked).findings}
+
+    weekdays = every.filter(pl.col("ds").dt.weekday() < 6)
+    far = weekdays["ds"] - weekdays["ds"].shift(7)
+    assert codes(weekdays, 7)["training_uneven"] == int((far != far.median()).sum())
+    text = weekdays.with_columns(pl.col("ds").cast(pl.String))
+    assert codes(text, 7)["training_uneven"] == codes(weekdays, 7)["training_uneven"]
+    months = pl.date_range(pl.date(2020, 1, 1), pl.date(2023, 1, 1), "1mo", eager=True)
+    monthly = pl.DataFrame({"ds": months, "y": np.sin(np.arange(len(months)))})
+    for train, season in ((every, 7), (weekdays, 5), (weekdays, 1), (monthly, 12)):
+        assert "training_uneven" not in codes(train, season)

@@ -68,6 +68,21 @@ def test_quantiles_of_one_level_and_crossed_ones() -> None:
     noted(scored(**{"q0.1": low, "q0.9": high}), "crossing_quantiles", count=1)
 
 
+def test_intervals_within_those_of_a_lower_level() -> None:
+    ends = {
+        "lo0.8": [0.0, 0, 0],
+        "hi0.8": [4.0, 4, 4],
+        "lo0.95": [-1.0, 1, -1],
+        "hi0.95": [5, 5, 3],
+    }
+    rows = ROWS.with_columns(pl.Series(name, values) for name, values in ends.items())
+    card = ee.score(rows, metrics=["Coverage"])
+    noted(card, "crossing_quantiles", count=2, severity="note")
+    fair = rows.with_columns(pl.lit(-1.0).alias("lo0.95"), pl.lit(4.0).alias("hi0.95"))
+    card = ee.score(fair, metrics=["Coverage"])
+    assert "crossing_quantiles" not in {one.code for one in card.findings}
+
+
 def test_what_lacks_is_named() -> None:
     with refused("column_missing", columns=["scale"], match="mine.*scale"):
         ee.score(ROWS, metrics=["MASE"])
@@ -199,3 +214,18 @@ def test_marks_of_missing_values_are_warned_of(mark: float) -> None:
     assert told(marked(found, 2), target) == told(found, target) == []
     true = np.append(np.full(4, mark) + 9, target[4:])  # extreme in truth
     assert told(marked(found, 4), true) == []
+
+
+@pytest.mark.parametrize("mark", [-999.0, -99.0, 1e20])
+def test_usual_marks_are_found_in_wide_values(mark: float) -> None:
+    target = np.random.default_rng(0).uniform(0, 60, 300)
+    found = target + np.resize([-3.0, 2.0], 300)
+    marked = np.where(np.arange(300) % 50 == 0, mark, target)
+    card = ee.score(found, marked, task="regression")
+    noted(card, "sentinel_values", count=6, side="targets", severity="warning")
+    for fair in (
+        np.where(np.arange(300) % 50 == 0, 99.0, target),  # within reach of the others
+        np.where(np.arange(300) % 50 > 0, mark, 7.0),  # most rows
+    ):
+        card = ee.score(found, fair, task="regression")
+        assert "sentinel_values" not in {one.code for one in card.findings}
