@@ -363,6 +363,12 @@ VALUES_TABLE = Table(
     yields=True,
     long=True,
     unpivoted=("metric", "value"),
+    unread=(
+        (
+            Column("", "number", "An index of rows.", ("unnamed: 0",)),
+            "it has no name, as the index of a data frame. If it is a metric, name it",
+        ),
+    ),
     of_metrics=(
         OfMetrics(
             PASSES.pattern,
@@ -939,7 +945,23 @@ TEXT_CONTEXTS = Column(
     named=True,
 )
 _BY_VECTOR = (("text", "embedding"),)
-_TEXT_UNREAD = ((WEIGHT, "text has no weights; every datum counts once"),)
+_TEXT_UNREAD = (
+    (WEIGHT, "text has no weights; every datum counts once"),
+    (
+        Column(
+            "faithfulness",
+            "number",
+            "A metric of another tool.",
+            words(
+                "answer_relevancy response_relevancy context_precision context_recall"
+                " context_entity_recall answer_correctness factual_correctness answer_similarity"
+                " semantic_similarity noise_sensitivity comet bleurt bertscore"
+                " llm_context_precision_with_reference llm_context_precision_without_reference"
+            ),
+        ),
+        f"texts are scored. To summarise numbers of another tool, write {option('task', 'values')}",
+    ),
+)
 
 TEXT_PREDICTIONS = Table(
     "text",

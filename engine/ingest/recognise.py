@@ -488,7 +488,7 @@ def _with_value_columns(table: Table, options: Options, schema: Mapping[str, Any
             for name, dtype in schema.items()
             if (dtype.is_numeric() or dtype == pl.Boolean)
             and not {name, dtypes.folded(name)} & known_names
-            and not re.search(r"(?i)(^|_)(id|index)$", name)
+            and not re.search(r"(?i)(^|_)(id|index)$|^(unnamed: 0)?$", name)
         )
         if not names:
             return table

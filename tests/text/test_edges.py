@@ -312,3 +312,23 @@ def test_null_texts_may_be_empty_texts(tmp_path: Path) -> None:
     for one in ("ROUGE1", "chrF"):
         got = ee.score(texts, metrics=[one], nulls="empty")
         assert got.per_datum["value"].equals(ee.score(filled, metrics=[one]).per_datum["value"])
+
+
+@pytest.mark.parametrize("side", ["predictions", "references"])
+def test_missing_values_as_text(side: str) -> None:
+    texts = pl.Series([f"the cat {i}" for i in range(40)])
+    for step, severity in ((4, "warning"), (10, "note")):
+        odd = pl.select(pl.when(pl.int_range(40) % step == 0).then(pl.lit("nan")).otherwise(texts))
+        pair = (odd.to_series(), texts) if side == "predictions" else (texts, odd.to_series())
+        table = pl.DataFrame({"prediction": pair[0], "reference": pair[1]})
+        card = ee.score(table, metrics=["ROUGEL"])
+        noted(card, "missing_as_text", count=40 // step, side=side, severity=severity)
+    both = pl.DataFrame({"prediction": odd.to_series(), "reference": odd.to_series()})
+    codes = {one.code for one in ee.score(both, metrics=["ROUGEL"]).findings}
+    assert "missing_as_text" not in codes
+
+
+def test_metrics_of_other_tools_are_noted() -> None:
+    table = pl.DataFrame({"response": ["a b"], "reference": ["a c"], "faithfulness": [0.5]})
+    card = ee.score(table, metrics=["ROUGE1"])
+    assert noted(card, "unread_column", severity="note", count=1)

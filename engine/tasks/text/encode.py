@@ -12,7 +12,7 @@ import polars as pl
 from ...endpoint.embeddings import embed
 from ...ingest.both_sides import are_lists, unicode_forms
 from ...ingest.frames import Frames
-from ...ingest.problems import Note, count_of, listing, note_of
+from ...ingest.problems import MANY, Note, count_of, listing, note_of
 from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from ...schemas.errors import InputError
@@ -259,6 +259,7 @@ def encode_batch(frames: Frames, settings: Settings) -> Batch:
         what = "scored as they are, of datums"
         _note_texts(frames, batch, "empty_text", lambda text: text == "", "empty ", what)
         frames.notes += unicode_forms(batch.pairs.candidates, batch.pairs.references, "references")
+        _note_missing(frames, batch.pairs)
         _note_lists(frames, batch.pairs)
         _note_streams(frames, batch.pairs)
         _note_order(frames, batch.pairs)
@@ -429,6 +430,27 @@ def _note_lists(frames: Frames, pairs: Pairs) -> None:
                 warning=True,
             )
         )
+
+
+_MISSING = frozenset(["nan", "NaN", "<NA>"])  # as pandas writes missing values as text
+
+
+def _note_missing(frames: Frames, pairs: Pairs) -> None:
+    """Report texts of missing values among the first of one side, if the other has none."""
+    sides = {"predictions": pairs.candidates, "references": pairs.references}
+    marked = [
+        name
+        for name, texts in sides.items()
+        if not _MISSING.isdisjoint(texts.head(_FORMS).to_list())
+    ]
+    if len(marked) != 1:
+        return
+    (name,) = marked
+    n, of = int(sides[name].is_in([*_MISSING]).sum()), len(sides[name])
+    what = "such as 'nan', scored as they are: are values missing? Remove these rows"
+    note = note_of("missing_as_text", n, (name.removesuffix("s"), name, what))
+    facts = {"side": name, "count": n, "of": of, "beyond": MANY}
+    frames.notes.append(msgspec.structs.replace(note, warning=n > MANY * of, facts=facts))
 
 
 def _note_order(frames: Frames, pairs: Pairs) -> None:
