@@ -645,8 +645,8 @@ def refuse_merged(
     if table.datum not in exprs:
         return
     new = exprs[table.datum]
-    first, *rest = map(pl.col, new.meta.root_names())
-    old = pl.concat_str(first, *rest, separator="/") if rest else first
+    names = new.meta.root_names()
+    old = pl.concat_str(names, separator="/") if len(names) > 1 else pl.col(names[0])
     pairs = rows.select(old=old, new=new).drop_nulls().unique()
     merged = pairs.filter(pl.col("new").is_duplicated()).sort("new", "old").collect()
     if merged.height:

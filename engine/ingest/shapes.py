@@ -39,14 +39,15 @@ def check_bounds(check: Check, aggregates: Mapping[str, Any]) -> None:
 
     Bounds of intervals are quantiles, too: the interval of a higher level contains the others.
     """
-    rising, ends = [], []
+    rising: list[str] = []
+    ends: list[tuple[float, str, str]] = []
     for column in check.columns:
         if column.rising:
             rising.append(column.name)
         if column.below and column.below in {one.name for one in check.columns}:
             bounds = [column.name, column.below]
             if _LEVEL.fullmatch(column.name):
-                ends.append((float(column.name[2:]), *bounds))
+                ends.append((float(column.name[2:]), column.name, column.below))
             way = "Swap the ends, or remove these rows."
             check.refuse(
                 "bounds_inverted", bounds, _above(*bounds), f"with {' above '.join(bounds)}", way
