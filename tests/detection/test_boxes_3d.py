@@ -100,7 +100,8 @@ def test_what_is_not_said_is_asked_for() -> None:
     with refused("unknown_name", ee.OptionError, value="radians-zup", match="'radians-z-up'"):
         ee.score(*sides, iou_type="3d", angle_format="radians-zup")
     boxes = [side.with_columns(xmin=0.0, ymin=0.0, xmax=2.0, ymax=2.0) for side in sides]
-    assert ee.score(*boxes, metrics=["mAP"]).notes == ()  # upright boxes, without being asked
+    found = ee.score(*boxes, metrics=["mAP"]).findings  # upright boxes, without being asked
+    assert {one.code for one in found} == {"rows_doubled"}
     with refused("geometry_missing", side="ground_truths", column="box3d"):
         ee.score(boxes[0], boxes[1].drop("box3d"), iou_type="3d", **Z_UP)
     with pytest.raises(ee.OptionError, match="iou_type='3d'"):
