@@ -335,9 +335,9 @@ def detect(path: str, sizes: dict[str, MemorySize] | None = None, room: Room | N
         format_ = magic or _text_format(path, head)
     if format_ == "ipc" and magic == "ipc_stream":
         format_ = "ipc_stream"
-    binary = format_ in ("parquet", "ipc")
-    if (binary and magic != format_) or (format_ in ("csv", "ndjson", "json") and magic):
-        packed = _packed(head)
+    binary, packed = format_ in ("parquet", "ipc"), _packed(head)
+    unread = magic or packed in ("zip", "bzip2", "xz")
+    if (binary and magic != format_) or (format_ in ("csv", "ndjson", "json") and unread):
         if packed:
             seen = f"it is {packed}-compressed; decompress it first"
         elif magic:
