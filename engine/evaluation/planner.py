@@ -274,8 +274,9 @@ def fitted(plan: Plan, frames: Frames) -> Plan:
     )
     if plan.added:
         added = tuple(one for one in plan.metrics if one.name in plan.added)
-        possible, more = plan.does.fit(added, frames, plan.settings, asked_for=False)
-        chosen, notes = (*chosen, *possible), [*notes, *more]
+        every = (*chosen, *added)
+        chosen, more = plan.does.fit(every, frames, plan.settings, asked_for=False)
+        notes = [*notes, *more]
     fit = _with(plan, chosen)
     if frames.notes:
         frames.notes[:] = worth_telling(plan, frames.notes)
