@@ -889,23 +889,29 @@ _FEWER, _FEW = 0.5, 0.1
 """Shares of the baseline's datums below which a run has a note, and a warning."""
 
 
-def _fewer_datums(earlier: Scorecard, card: Scorecard) -> list[Note]:
-    """Return a note or warning on a run of far fewer datums than its baseline."""
+def _fewer_datums(earlier: Scorecard, card: Scorecard, *, gated: bool) -> list[Note]:
+    """Return a note on a run of far fewer datums than its baseline, a warning for gates on it."""
     n, before = (int(one.run.get("datums") or 0) for one in (card, earlier))
     if n >= _FEWER * before:
         return []
     message = (
-        f"this run has {count_of(n, 'datum')}, its baseline {before:,}: gates and differences rest"
-        " on these few. A gate on coverage does not see datums that neither table has."
+        f"this run has {count_of(n, 'datum')}, its baseline {before:,}. Datums that are missing in"
+        " both tables do not lower coverage."
     )
     facts = {"count": n, "of": before}
-    return [Note("fewer_datums", message, n, warning=n < _FEW * before, facts=facts)]
+    return [Note("fewer_datums", message, n, warning=gated and n < _FEW * before, facts=facts)]
 
 
-def note_changes(earlier: Scorecard | None, card: Scorecard) -> None:
-    """Add notes to a run about changes since its baseline: of own metrics, and of its size."""
+def note_changes(earlier: Scorecard | None, card: Scorecard, *, gated: bool = False) -> None:
+    """Add notes to a run about changes since its baseline: of own metrics, and of its size.
+
+    Args:
+        gated: whether a gate refers to the baseline.
+    """
     notes = changed_metrics([card] if earlier is None else [earlier, card])
-    messages = messages_of(notes + ([] if earlier is None else _fewer_datums(earlier, card)))
+    if earlier is not None:
+        notes += _fewer_datums(earlier, card, gated=gated)
+    messages = messages_of(notes)
     card.notes += messages.notes
     card.warnings += messages.warnings
     card.findings += messages.findings

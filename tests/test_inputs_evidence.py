@@ -117,8 +117,31 @@ def test_relevant_documents_at_the_end_in_buckets(
         pl.DataFrame({"doc_id": range(10), "score": np.linspace(0.9, 0.1, 10)}), how="cross"
     )
     found = ee.score(run, judged, metrics=["nDCG@10"], memory_limit="4GB").findings
-    warned = [one.code for one in found if one.code in ("scores_reversed", "judged_elsewhere")]
-    assert warned == ([] if code is None else [code])
+    assert [one.code for one in found if one.code == "scores_reversed"] == [code] * bool(code)
+
+
+@pytest.mark.parametrize(("share", "warns"), [(0.02, False), (0.047, False), (0.2, True)])
+def test_judgments_of_another_collection_in_buckets(
+    share: float, warns: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The share of the whole decides, not that of a bucket."""
+    queries, rng = 1_500, np.random.default_rng(4)
+    run = pl.DataFrame(
+        {"query_id": np.repeat(np.arange(queries), 6), "doc_id": [*range(6)] * queries}
+    )
+    run = run.with_columns(score=pl.Series(rng.random(run.height)))
+    other = pl.Series(rng.random(queries) < share)
+    judged = run.with_columns(
+        doc_id=pl.when(pl.col("query_id").is_in(other.arg_true().implode()))
+        .then(pl.col("doc_id") + 100)
+        .otherwise("doc_id"),
+        relevance=pl.lit(1),
+    ).drop("score")
+    whole = ee.score(run, judged, metrics=["nDCG@10"])
+    in_buckets(monkeypatch)
+    bounded = ee.score(run, judged, metrics=["nDCG@10"], memory_limit="4GB")
+    for card in (whole, bounded):
+        assert ("judged_elsewhere" in codes(card)) == warns
 
 
 @pytest.mark.parametrize("base", [0.5, 0.2])

@@ -252,13 +252,25 @@ def test_labels_with_leading_zeros_are_told() -> None:
 def test_capitals_next_to_small_letters(names: tuple[str, str, bool]) -> None:
     """Single letters may be classes of their own."""
     name, other, warns = names
-    true = ["bird", name, name, name] * 10
-    table = pl.DataFrame({"y_true": true, "y_pred": ["bird", name, other, name] * 10})
+    table = pl.DataFrame({"y_true": [name] * 40, "y_pred": [name, name, other, name] * 10})
     for sides in (table, table.rename({"y_true": "y_pred", "y_pred": "y_true"})):
         found = [one for one in ee.score(sides).findings if one.code == "labels_spelt_apart"]
         assert [one.severity for one in found] == ["warning"] * warns
     both = pl.DataFrame({"y_true": [name, other] * 9, "y_pred": [name, other] * 9})
     assert "labels_spelt_apart" not in {one.code for one in ee.score(both).findings}
+
+
+def test_a_label_in_other_capitals_may_be_another_class() -> None:
+    """Of several labels one is a note; zeros count in fractions."""
+    true = ["Pi", "Sigma", "alpha", "beta"] * 10
+    table = pl.DataFrame({"y_true": true, "y_pred": ["pi", *true[1:]]})
+    found = [one for one in ee.score(table).findings if one.code == "labels_spelt_apart"]
+    assert [one.severity for one in found] == ["note"]
+    shares = pl.DataFrame(
+        {"y_true": ["5", "1", "2", "1"] * 9, "y_pred": ["0.5", "1", "2", "1"] * 9}
+    )
+    card = ee.score(shares, task="classification")
+    assert "labels_spelt_apart" not in {one.code for one in card.findings}
 
 
 def test_labels_with_blanks_next_to_the_plain_ones_are_told() -> None:

@@ -255,7 +255,9 @@ def test_pipelines_of_hugging_face_are_read() -> None:
     """The score of the predicted label only is not that of the positive one, and is not read."""
     one = [{"label": label, "score": score} for label, score in PIPELINE] * 10
     true = ["POS", "NEG", "NEG"] * 10
-    for card in (ee.score(one, true), ee.score(y_true=true, y_pred=one)):
+    lists = [[row] for row in one]  # top_k=1
+    ways = ee.score(one, true), ee.score(lists, true), ee.score(y_true=true, y_pred=one)
+    for card in ways:
         assert card.value("Accuracy") == pytest.approx(2 / 3)
         noted(card, "confidence_not_read", severity="note")
     other = {"POS": "NEG", "NEG": "POS"}
@@ -268,6 +270,9 @@ def test_pipelines_of_hugging_face_are_read() -> None:
     assert card.value("ROCAUC", label_value="POS") == 1
     with refused("lengths_differ", ee.InputError, lengths=[30, 29]):
         ee.score(one, true[1:])
+    for odd in (None, {"label": "POS"}, []):
+        with pytest.raises(ee.ReadError):
+            ee.score([*one[:29], odd], true)
 
 
 def test_missing_true_classes_are_not_swapped_sides() -> None:

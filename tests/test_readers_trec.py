@@ -160,6 +160,8 @@ def test_fields_behind_the_tag_are_not_read(tmp_path: Path) -> None:
     blank = "q1 Q0 report 0 1 10.0 bm25\nq1 Q0 report 1 2 9.0 bm25\n"
     for name in ("a.run", "found"):
         assert refused(tmp_path / name, blank).has("file_malformed", count=2, lines=[1, 2])
+    path.write_text("q1 Q0 d1 1 19 3 note\n")  # a whole score, and a number as the tag
+    assert rows(path) == [("q1", "d1", 1, 19.0, "3")]
     path.write_text(RUN.replace("tag", "tag more").replace("Q0", "0"))
     assert detect(str(tmp_path / "a.run")) == "trec"
     with refusals.refused("format_unknown", ee.ReadError):

@@ -134,11 +134,12 @@ class Keeper:
             refuse_unknown(self._gates, plan, own)
 
     def note(self, card: Scorecard) -> None:
-        """Warn about own metrics that changed since the baseline."""
+        """Report changes since the baseline."""
         if self.earlier is not None:
             from ..comparing import note_changes
 
-            note_changes(self.earlier, card)
+            gated = any(gate.needs_baseline for gate in self._gates)
+            note_changes(self.earlier, card, gated=gated)
 
     def judge(self, card: Scorecard) -> list[Verdict]:
         """The verdicts on a scorecard."""

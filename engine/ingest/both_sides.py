@@ -48,14 +48,16 @@ def _spelling_notes(
         return []
     if lone[0].dtype.is_integer() and lone[1].dtype.is_integer():
         return _numbered(ours, theirs, lone[0], lone[1])
-    mine, others = (sorted(map(str, side)) for side in lone)
-    by_spelling = {plain(other): other for other in others}
+    mine, theirs_only = (sorted(map(str, side)) for side in lone)
+    by_spelling = {plain(other): other for other in theirs_only}
     same = {name: by_spelling[plain(name)] for name in mine if plain(name) in by_spelling} | alike
     bare = all(a.strip() == b.strip() for a, b in same.items())
     way = option("label_format", ["blanks"]) if bare else _mapped(same)
     if any(_composed(a) == _composed(b) for a, b in same.items()):
         way += ", or normalise the columns, e.g. with .str.normalize('NFC') of Polars"
     notes = []
+    few = same == alike and 2 * len(same) < theirs.n_unique()
+    classes = few and all(_by_case(a, b) for a, b in same.items())  # maybe classes of their own
     if same:
         notes.append(
             Note(
@@ -65,12 +67,12 @@ def _spelling_notes(
                 "in capitals, blanks, hyphens, zeros, plural or Unicode form, and so cannot match: "
                 f"{_pairs(same)}. If they are the same: {way}.",
                 len(same),
-                warning=True,
+                warning=not classes,
                 facts={"count": len(same), "blanks": bare},
             )
         )
     similar = _similar_names(
-        [n for n in mine if n not in same], [o for o in others if o not in same.values()]
+        [n for n in mine if n not in same], [one for one in theirs_only if one not in same.values()]
     )
     if similar:
         notes.append(
@@ -102,6 +104,10 @@ def _spelt_alike(lone: Sequence[pl.Series], others: Sequence[pl.Series]) -> dict
     return result
 
 
+def _by_case(label: str, other: str) -> bool:
+    return _composed(label.strip()) != _composed(other.strip())
+
+
 def _composed(label: str) -> str:
     return unicodedata.normalize("NFC", label)
 
@@ -113,8 +119,9 @@ def _bare(label: str) -> str:
 
 def plain(label: str) -> str:
     """Return a label in composed Unicode, without case, separators, plural endings and zeros."""
+    if label.isdecimal():
+        return label.lstrip("0") or "0"
     bare = re.sub(r"[\s_./-]+", "", _composed(label.casefold()))
-    bare = re.sub(r"^0+(?=\d+$)", "", bare)  # of numbers
     return re.sub("(?<=[sxz])es$|(?<=[^sui])s$", "", bare) or bare
 
 

@@ -249,19 +249,23 @@ def _by_pipeline(predictions: Any, truths: Any) -> dict[str, Source] | None:
     predicted label, not of the positive one, and is not read.
     """
     rows = predictions.to_list() if isinstance(predictions, pl.Series) else predictions
-    if not isinstance(rows, (list, tuple)) or not rows:
+    if not isinstance(rows, (list, tuple)) or not rows or not isinstance(rows[0], (dict, list)):
         return None
-    every = isinstance(rows[0], (list, tuple))
-    first = rows[0][0] if every and rows[0] else rows[0]
-    if not isinstance(first, Mapping) or {*first} != {"label", "score"}:
+    lists = [[row] if isinstance(row, dict) else row for row in rows]
+    if not all(
+        isinstance(row, list)
+        and row
+        and all(isinstance(one, dict) and {*one} == {"label", "score"} for one in row)
+        for row in lists
+    ):
         return None
     true = column_of(truths)
     if true is None or true.dtype.is_nested():
         return None
     _refuse_lengths(len(rows), len(true))
     title = f"{{label, score}} and {name_of(truths)} of {len(rows):,} datums"
-    if not every:
-        labels = pl.Series([row["label"] for row in rows])
+    if all(len(row) == 1 for row in lists):
+        labels = pl.Series([row[0]["label"] for row in lists])
         note = Note(
             "confidence_not_read",
             "predictions: 'score' is not read: of one score a datum it is that of the predicted"
@@ -270,7 +274,7 @@ def _by_pipeline(predictions: Any, truths: Any) -> dict[str, Source] | None:
         frame = pl.DataFrame({"predicted": labels, "actual": _whole(true)})
         return {TABLE: Source(frame.lazy(), title, notes=(note,))}
     scored = pl.DataFrame(
-        [(i, one["label"], one["score"]) for i, row in enumerate(rows) for one in row],
+        [(i, one["label"], one["score"]) for i, row in enumerate(lists) for one in row],
         ["datum_id", "label_value", "score"],
         orient="row",
     )

@@ -567,7 +567,8 @@ def _scored(
     with reminded(report_step) as progress:
         card = _read_and_scored(plan, options, progress, left, force, tell, parts)
     card.make()
-    note_changes(baseline.card, card)
+    gated = any(gate.needs_baseline for gate in loaded.gates)
+    note_changes(baseline.card, card, gated=gated)
     for note in card.notes:
         tell(note, level=WARNING if note in card.warnings else INFO)
     if not left.is_set():

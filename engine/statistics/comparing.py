@@ -147,12 +147,13 @@ def notes_of(
     if comparison.clusters < FEW_CLUSTERS:
         of = "" if interval_options.cluster is None else f" of {interval_options.cluster!r}"
         what = count_of(comparison.clusters, "cluster" if of else "datum") + of
-        least = f", and p is hardly ever below {0.5 ** (comparison.clusters - 1):.2g}"
-        never = cannot_be_significant(comparison.clusters, interval_options.level)
-        notes.append(
+        message = (
             f"the comparison rests on {what}: of fewer than {FEW_CLUSTERS} intervals are often"
-            f" too narrow{least * never}."
+            " too narrow"
         )
+        if cannot_be_significant(comparison.clusters, interval_options.level):
+            message += f", and p is hardly ever below {0.5 ** (comparison.clusters - 1):.2g}"
+        notes.append(f"{message}.")
     for n, why in (
         (comparison.single, does_not_vary(interval_options.cluster)),
         (

@@ -22,6 +22,7 @@ _NUMBER = re.compile(
     r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE
 )
 _WHOLE = re.compile(r"[+-]?\d+")
+_DECIMAL = re.compile(r"[+-]?\d*\.\d+")
 _PLACE = re.compile(r"[+-]?\d+|-")
 _KINDS = {"whole": _WHOLE, "place": _PLACE, "number": _NUMBER}
 _SHORT = re.compile(r"[A-Za-z0-9]{1,3}")
@@ -133,10 +134,10 @@ def layout_of(head: bytes, *, named: bool = False) -> Layout | None:
 def without_more(fields: list[str]) -> list[str]:
     """Drop the fields of a line after a run's tag.
 
-    Only if the rank is valid, and the next two fields are not rank and score: otherwise an id may
-    contain a blank, which shifts fields.
+    Only if the rank is valid, and the next two fields are not rank and a score with decimals:
+    otherwise an id may contain a blank, which shifts fields.
     """
-    shifted = _WHOLE.fullmatch(fields[4]) and _NUMBER.fullmatch(fields[5])
+    shifted = _WHOLE.fullmatch(fields[4]) and _DECIMAL.fullmatch(fields[5])
     sound = _PLACE.fullmatch(fields[3]) and not shifted
     return fields[: len(RUN.fields)] if sound else fields
 
@@ -159,8 +160,8 @@ _DTYPES = {"text": pl.String, "whole": pl.Int64, "place": pl.Int64, "number": pl
 _BLANKS = bytes.maketrans(b"\t\r\v\f", b"    ")
 _COMMENTS = re.compile(rb"(?:\A(?:\xef\xbb\xbf)?|(?<=\n))#[^\n]*")
 _MORE = re.compile(
-    rb"^((?:[^ \n]+ ){3}(?:[+-]?\d+|-) (?![+-]?\d+ (?i:%b) )[^ \n]+ [^ \n]+) [^\n]*$"
-    % _NUMBER.pattern.encode(),
+    rb"^((?:[^ \n]+ ){3}(?:[+-]?\d+|-) (?![+-]?\d+ %b )[^ \n]+ [^ \n]+) [^\n]*$"
+    % _DECIMAL.pattern.encode(),
     re.MULTILINE,
 )
 """A line of a run with fields behind its tag, blanks single; see :func:`without_more`."""

@@ -33,7 +33,7 @@ from .encode import Batch, Rows, encode_batch, without_repeats
 # Warnings about labels or scores that are nearly always wrong but fit if reinterpreted.
 
 _LOOKED_AT = 10_000  # units, evenly spaced
-_LEAST = 20
+_LEAST, _LEAST_OF_PART = 20, 100  # small ones of many parts may look reversed by chance
 _RIGHT = 0.8  # share of right labels from which their order is right
 _TIES = 65_536  # rows in which a tie is looked for first
 _SIGMAS = 5  # standard errors below 0.5 of a ROC AUC that is below it by evidence
@@ -54,7 +54,7 @@ def notes_of(batch: Batch, units: Units, *, whole: bool = True) -> list[Note]:
         return tied
     looked = np.arange(0, batch.truth.size, max(1, batch.truth.size // _LOOKED_AT))
     if batch.rows is not None and not batch.rows.several:
-        return _reversed(batch, looked)
+        return _reversed(batch, looked, _LEAST // 2 if whole else _LEAST_OF_PART)
     if units.hard is None:
         return tied
     predicted, truth = units.hard[looked], batch.truth[looked]
@@ -107,15 +107,19 @@ def _labels(rows: Rows) -> Array:
     return rows.label_codes
 
 
-def _reversed(batch: Batch, looked: Array) -> list[Note]:
-    """Return a warning about scores that are highest if their label is not true."""
+def _reversed(batch: Batch, looked: Array, least: int) -> list[Note]:
+    """Return a warning about scores that are highest if their label is not true.
+
+    Args:
+        least: positives and negatives of which there have to be so many.
+    """
     rows = batch.rows
     assert rows is not None
     if rows.unit_codes is not None or not rows.ranked or rows.score.size != batch.truth.size:
         return []
     score, true = rows.score[looked], batch.truth[looked] == rows.only
     positives, negatives = int(true.sum()), int((~true).sum())
-    if min(positives, negatives) < _LEAST // 2 or not np.isfinite(score).all():
+    if min(positives, negatives) < least or not np.isfinite(score).all():
         return []
     rank = pl.Series(score).rank("average").to_numpy()
     area = (rank[true].sum() - positives * (positives + 1) / 2) / (positives * negatives)

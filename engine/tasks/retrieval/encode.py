@@ -643,8 +643,8 @@ def _warn_unjudged(frames: Frames, lists: Lists, judged_query: Array) -> None:
     hits = np.diff(lists.start)
     none, some = judged & (hits == 0), judged & (hits > 0)
     n = int(none.sum())
-    few = _FEW if frames.whole else _QUERIES
-    if n < max(few, _PART * int(judged.sum())) or not some.any():
+    of = int(judged.sum())
+    if n < (max(_FEW, _PART * of) if frames.whole else 1) or not some.any():
         return
     share = float(hits[some].sum() / lists.retrieved[some].sum())
     if share < _DENSE:
@@ -652,11 +652,12 @@ def _warn_unjudged(frames: Frames, lists: Lists, judged_query: Array) -> None:
     frames.notes.append(
         Note(
             "judged_elsewhere",
-            f"{n:,} of {int(judged.sum()):,} judged queries have no retrieved document with a"
-            f" judgment, while {share:.0%} of those of the others have one: are the judgments of"
-            " another collection, or ids written otherwise?",
+            f"{n:,} of {of:,} judged queries have no retrieved document with a judgment, while"
+            f" {share:.0%} of those of the others have one: are the judgments of another"
+            " collection, or ids written otherwise?",
             n,
             warning=True,
+            facts={"count": n, "of": of, "beyond": _PART, "least": _PART},
         )
     )
 
