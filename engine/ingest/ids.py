@@ -553,6 +553,7 @@ FORMS = {
     )
 }
 _NUMBER = "number"
+_OF_ONE_PART = frozenset({"extension", "file", "stem", _NUMBER})
 _STEP = re.compile(r"[+-][0-9]{1,9}")
 _PREDICTED = ("predicted",)  # columns of one table that are the predictions'
 
@@ -568,6 +569,11 @@ def written(ids: pl.Expr, forms: Sequence[str]) -> pl.Expr:
         named_form = FORMS.get(form)
         ids = named_form.write(ids) if named_form else pl.coalesce(ids.str.extract(form), ids)
     return ids
+
+
+def keeps_parts(form: str) -> bool:
+    """Return whether a form applies to composite ids, of which others would drop parts."""
+    return form not in _OF_ONE_PART and not _STEP.fullmatch(form)
 
 
 def stepped(ids: pl.Expr, step: int) -> pl.Expr:
@@ -645,7 +651,7 @@ def refuse_merged(
     if table.datum not in exprs:
         return
     new = exprs[table.datum]
-    names = new.meta.root_names()
+    names = [*dict.fromkeys(new.meta.root_names())]
     old = pl.concat_str(names, separator="/") if len(names) > 1 else pl.col(names[0])
     pairs = rows.select(old=old, new=new).drop_nulls().unique()
     merged = pairs.filter(pl.col("new").is_duplicated()).sort("new", "old").collect()

@@ -37,6 +37,7 @@ from . import rules
 from .annotations.format import FIRST
 from .both_sides import LABEL_COLUMNS
 from .collecting import Prepared
+from .dtypes import TEXTS as TEXT_DTYPES
 from .dtypes import canonical_dtype, inferred_note, reread
 from .files import refuse_expanding
 from .geometry import (
@@ -48,7 +49,7 @@ from .geometry import (
     SHAPED_NAMES,
     says_boxes,
 )
-from .ids import check_forms, formed, refuse_merged
+from .ids import check_forms, formed, keeps_parts, refuse_merged
 from .infer import check_columns, headless, like_data, one_way, point_out_swap, recognise, unread
 from .opening import Inputs
 from .problems import DatumNouns, Note, Problem, count_of, listing, refuse
@@ -63,7 +64,7 @@ from .sources.explain import explain
 from .sources.json_rows import EXACT, rounded_words
 from .sources.scanning import scan
 from .sources.tables import READ_FAILURES
-from .training import moments, step_columns
+from .training import instants, step_columns
 from .where import SIDES, Condition, filtered, plan_where
 
 # Several files of one side that speak of the same datums: perhaps of two models, scored as one.
@@ -302,14 +303,18 @@ def make_composite_ids(
         naming = side.naming
         own = [input_columns[role][name] for name in names]
         dtypes_of = [[one.schema[input_columns[r][n]] for r, one in sides.items()] for n in names]
-        pieces = [_part(pl.col(mine), dtypes) for mine, dtypes in zip(own, dtypes_of, strict=True)]
+        pieces = [
+            _part(pl.col(mine), side.schema[mine], dtypes)
+            for mine, dtypes in zip(own, dtypes_of, strict=True)
+        ]
         if datum in naming.exprs:
             pieces.insert(0, naming.exprs[datum].cast(pl.String))
             own = [*naming.exprs[datum].meta.root_names(), *own]
         composite = pl.concat_str(pieces, separator=_BETWEEN)
         if not all(has_id):  # else the column of ids has these forms
             column = next(one for one in table_for(task, role).columns if one.name == datum)
-            composite = formed(composite, pl.String(), side.table, column, options.id_format or ())
+            forms = [one for one in options.id_format or () if keeps_parts(one)]
+            composite = formed(composite, pl.String(), side.table, column, forms)
         naming.exprs[datum] = composite.alias(datum)
         naming.problems[:] = [one for one in naming.problems if one.column != datum]
         columns_of_id = " and ".join(map(repr, own))
@@ -335,20 +340,33 @@ def make_composite_ids(
             )
 
 
-def _part(values: pl.Expr, dtypes: Sequence[pl.DataType]) -> pl.Expr:
-    """Write a part of ids as text: one instant alike, whatever its zone, precision and dtype.
+def _part(values: pl.Expr, own: pl.DataType, dtypes: Sequence[pl.DataType]) -> pl.Expr:
+    """Write a part of ids as text; times in the dtype that the ground truths have.
+
+    Values that this dtype cannot represent keep their text, as do all if the dtypes are equal.
 
     Args:
-        dtypes: of this part in all tables.
+        own: dtype of the values.
+        dtypes: of this part in all tables, ground truths last.
     """
     text = values.cast(pl.String)
-    zoned = any(isinstance(one, pl.Datetime) and one.time_zone is not None for one in dtypes)
-    if not zoned and (len({*dtypes}) < 2 or not any(one.is_temporal() for one in dtypes)):
+    wanted = [one for one in reversed(dtypes) if isinstance(one, (pl.Date, pl.Datetime))]
+    if not wanted or own == wanted[0]:
         return text
-    instants = values.map_batches(
-        lambda batch: moments(batch).cast(pl.String), pl.String, is_elementwise=True
-    )
-    return pl.coalesce(instants, text)
+    zone = getattr(wanted[0], "time_zone", None)
+    if isinstance(own, TEXT_DTYPES):
+        own = pl.Datetime("ns", zone)
+        values = text.map_batches(lambda batch: instants(batch, zone), own, is_elementwise=True)
+    elif not isinstance(own, (pl.Date, pl.Datetime)) or (zone is None) != (
+        getattr(own, "time_zone", None) is None
+    ):
+        return text
+    elif isinstance(own, pl.Datetime) and zone is not None:
+        own = pl.Datetime(own.time_unit, zone)
+        values = values.dt.convert_time_zone(zone)
+    same = values.cast(wanted[0], strict=False)
+    exact = same.cast(own, strict=False) == values
+    return pl.when(exact).then(same.cast(pl.String)).otherwise(text)
 
 
 def _identifies(side: Side) -> bool:

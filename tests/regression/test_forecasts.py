@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +206,58 @@ def test_instants_match_whatever_their_zone_and_type(ours: pl.Series, theirs: pl
     }
 
 
+NS = (pl.Series(range(0, 4000, 100)) + 1_700_000_000_000_000_000).cast(pl.Datetime("ns", "UTC"))
+
+FAR = pl.Series([date(1500, 1, 1), date(2024, 1, 1), date(9999, 12, 31)])
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "first"),
+    [
+        (DAYS, DAYS, "a/2024-02-25"),
+        (DAYS.cast(pl.String), DAYS, "a/2024-02-25"),
+        (DAYS.cast(pl.Datetime("us")), DAYS, "a/2024-02-25"),
+        (DAYS, DAYS.cast(pl.String), "a/2024-02-25"),
+        (FAR, FAR.cast(pl.Datetime("us")), "a/1500-01-01 00:00:00.000000"),
+        (FAR.cast(pl.String), FAR, "a/1500-01-01"),
+        (HOURS.dt.convert_time_zone("Asia/Tokyo"), HOURS, "a/" + HOURS.cast(pl.String)[0]),
+        (HOURS, HOURS, "a/" + HOURS.cast(pl.String)[0]),
+        (NS, NS, "a/" + NS.cast(pl.String)[0]),
+        (NS.dt.convert_time_zone("Asia/Tokyo"), NS, "a/" + NS.cast(pl.String)[0]),
+        (NS.dt.strftime("%Y-%m-%dT%H:%M:%S%.9f%:z"), NS, "a/" + NS.cast(pl.String)[0]),
+    ],
+)
+def test_ids_of_times_are_texts_of_the_ground_truths(
+    ours: pl.Series, theirs: pl.Series, first: str
+) -> None:
+    y = np.arange(float(len(theirs)))
+    predicted = pl.DataFrame({"series": "a", "time": ours, "prediction": y})
+    true = pl.DataFrame({"series": "a", "time": theirs, "target": y})
+    card = ee.score(predicted, true, task="regression")
+    datums = card.per_datum["datum_id"]
+    assert datums.min() == first
+    assert datums.n_unique() == len(theirs)
+
+
+def test_times_that_the_other_side_cannot_represent_match_nothing() -> None:
+    half = DAYS.cast(pl.Datetime("us")) + timedelta(hours=12)
+    nanoseconds = DAYS.cast(pl.Datetime("ns"))
+    for ours, theirs in ((half, DAYS), (FAR.cast(pl.String), nanoseconds), (FAR, nanoseconds)):
+        predicted = pl.DataFrame({"series": "a", "time": ours, "prediction": 1.0})
+        true = pl.DataFrame({"series": "a", "time": theirs, "target": 1.0})
+        with refused("no_common_id") as error:
+            ee.score(predicted, true, task="regression")
+        assert f"'a/{ours[0]}" in str(error.value)
+
+
+@pytest.mark.parametrize("form", ["stem", "number", "file", "extension", "+1"])
+def test_forms_of_one_part_do_not_apply_to_ids_of_several_columns(form: str) -> None:
+    rows = pl.DataFrame({"series": ["a.x"] * 9 + ["b.x"] * 9, "time": pl.concat([DAYS, DAYS])})
+    predicted, true = (rows.with_columns(pl.lit(1.0).alias(n)) for n in ("prediction", "target"))
+    card = ee.score(predicted, true, task="regression", id_format=[form])
+    assert card.value("MAE") == 0
+
+
 def test_id_format_applies_to_ids_of_several_columns() -> None:
     predicted = pl.DataFrame({"unique_id": "A", "ds": DAYS.cast(pl.String), "yhat": 1.0})
     true = pl.DataFrame({"unique_id": "a", "ds": DAYS.cast(pl.String) + " 00:00", "y": 3.0})
@@ -213,7 +266,7 @@ def test_id_format_applies_to_ids_of_several_columns() -> None:
     forms = ["case", "^(.*?)(?: 00:00)?$"]
     assert ee.score(predicted, true, id_format=forms).value("MAE") == 2
     both = pl.concat([true, true.with_columns(unique_id=pl.lit("b"))])
-    with refused("ids_merged", side="ground_truths", count=9):
+    with refused("ids_merged", side="ground_truths", count=9, match=" of 'a/2024-02-25 00:00', "):
         ee.score(predicted, both, id_format=["^[^/]*/(.{10})"])
 
 
