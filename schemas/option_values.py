@@ -464,15 +464,17 @@ def path_of(error: Exception) -> str:
 
 
 def _as_tuple(name: str, value: Any, kind: type) -> tuple[Any, ...]:
-    dtype = str(getattr(value, "dtype", ""))
+    narrow = str(getattr(value, "dtype", "")).rpartition(".")[2]
     if isinstance(value, str) or not isinstance(value, (Sequence, set, frozenset)):
         if hasattr(value, "tolist"):
             value = value.tolist()
         value = value if isinstance(value, (list, tuple)) else [value]
     try:
-        if dtype.endswith(("float32", "float16")):  # the decimals that were meant, such as 0.55
-            digits = 7 if dtype.endswith("float32") else 3
-            value = [float(f"{item:.{digits}g}") for item in value]
+        if name.startswith("iou_thresholds") and narrow in ("float16", "float32"):
+            import numpy as np  # only if an array is given
+
+            # Decimals that were meant, such as 0.55. Thresholds of scores are kept exactly.
+            value = [float(str(getattr(np, narrow)(item))) for item in value]
         if kind is not str and any(isinstance(item, (bool, str)) for item in value):
             raise ValueError
         converted = tuple(kind(item) for item in value)

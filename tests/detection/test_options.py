@@ -239,3 +239,15 @@ def test_thresholds_of_narrow_floats_are_their_decimals(dtype: str) -> None:
     found = truth.with_columns(score=pl.lit(0.5))
     card = ee.score(found, truth, iou_thresholds=thresholds, metrics=["mAP"])
     assert card.value("mAP", iou_threshold=0.55) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("of_scores", [pl.Float32, pl.Float64])
+def test_scores_reach_their_own_narrow_threshold(of_scores: type[pl.DataType]) -> None:
+    scores = np.array([0.45699605, 0.123456789], np.float32)
+    box = {"datum_id": [1, 2], "label": "a", "xmin": 0, "ymin": 0, "xmax": 9, "ymax": 9}
+    truth = pl.DataFrame(box)
+    found = truth.with_columns(score=pl.Series(scores).cast(of_scores))
+    card = ee.score(found, truth, metrics=["Recall"], score_thresholds=scores, iou_thresholds=[0.5])
+    assert {*card.metrics["value"]} == {0.5, 1.0}
+    exact = np.array([2048], np.float16)
+    assert ee.score(found, truth, max_detections=exact).options.max_detections == (2048,)
