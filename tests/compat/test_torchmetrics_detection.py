@@ -224,10 +224,19 @@ def test_masks_that_are_not_decided_are_refused() -> None:
     mask = np.zeros((1, 40, 40), bool)
     mask[0, 2:38, 2:38] = True
     target = [{"boxes": boxes, "masks": mask, "labels": [1]}]
-    for undecided in (np.where(mask, 0.4, -3.0), np.where(mask, 0.9, 0.1)):
+    undecided_ones = (
+        np.where(mask, 0.4, -3.0),
+        np.where(mask, 0.9, 0.1),
+        mask * 0.4,
+        mask * -3.0,
+        np.where(mask, 255.0, 3.0),
+        np.where(mask, 1, np.nan),
+    )
+    for undecided in undecided_ones:
         preds = [{"boxes": boxes, "masks": undecided, "labels": [1], "scores": [0.9]}]
         with pytest.raises(ValueError, match="threshold"):
             MeanAveragePrecision(iou_type="segm").update(preds, target)
-    metric = MeanAveragePrecision(iou_type="segm")
-    metric.update([{"masks": mask.astype(float), "labels": [1], "scores": [0.9]}], target)
-    assert metric.compute()["map"] == pytest.approx(1.0)
+    for decided in (mask * 1.0, mask * 255.0, mask * np.float16(255)):
+        metric = MeanAveragePrecision(iou_type="segm")
+        metric.update([{"masks": decided, "labels": [1], "scores": [0.9]}], target)
+        assert metric.compute()["map"] == pytest.approx(1.0)

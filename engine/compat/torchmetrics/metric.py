@@ -665,10 +665,11 @@ class MeanAveragePrecision(Metric):
             if len(masks) != n or (n and masks.ndim != 3):
                 raise InputError(f"{name}['masks'] has the shape {masks.shape}, not ({n}, H, W).")
             pixels = masks.astype(bool)
-            if masks.dtype.kind not in "biu" and (masks != pixels).any():
+            inside = masks[pixels] if masks.dtype.kind not in "biu" else np.ones(0)
+            if ((inside != inside[:1]) | (inside < 1)).any():  # 0 and 255 are fine
                 raise InputError(
-                    f"{name}['masks'] has values other than 0 and 1, as logits or probabilities:"
-                    " compare them with your threshold, and give the result."
+                    f"{name}['masks'] has values of logits or probabilities: compare them with your"
+                    " threshold, and give the result."
                 )
             columns["mask"] = to_rle(from_pixels([*pixels]))
             area = pixels.reshape(n, -1).sum(axis=1) if n else area
