@@ -665,6 +665,10 @@ def missing_notes(
     return notes
 
 
+FIRST_TEXTS = 1000
+"""Texts of each side that are looked at."""
+
+
 def unicode_forms(ours: pl.Series, theirs: pl.Series, name: str) -> list[Note]:
     """Warn if the first texts of one side are decomposed and those of the other composed.
 
@@ -672,7 +676,7 @@ def unicode_forms(ours: pl.Series, theirs: pl.Series, name: str) -> list[Note]:
         ours: texts of the predictions.
         theirs: texts of the other side, called ``name``.
     """
-    sides, names = (ours.head(_FORMS), theirs.head(_FORMS)), ("predictions", name)
+    sides, names = (ours.head(FIRST_TEXTS), theirs.head(FIRST_TEXTS)), ("predictions", name)
     marked = [
         not all(map(str.isascii, side.to_list()))  # ASCII has one form
         and bool((side.str.normalize("NFC") != side).any())
@@ -689,9 +693,6 @@ def unicode_forms(ours: pl.Series, theirs: pl.Series, name: str) -> list[Note]:
         " Normalise both, e.g. with .str.normalize('NFC') of Polars."
     )
     return [Note("unicode_forms", message, warning=True)]
-
-
-_FORMS = 1000  # texts of each side that are looked at
 
 
 def are_lists(texts: pl.Series) -> pl.Series:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ...endpoint.embeddings import embed
-from ...ingest.both_sides import are_lists, unicode_forms
+from ...ingest.both_sides import FIRST_TEXTS, are_lists, unicode_forms
 from ...ingest.frames import Frames
 from ...ingest.problems import MANY, Note, count_of, listing, note_of
 from ...schemas.arrays import Array
@@ -419,9 +419,9 @@ def _note_lists(frames: Frames, pairs: Pairs) -> None:
     """Warn if at least half of the first references, and not of the predictions, are lists."""
     if len(pairs.references) != len(pairs):  # lists were read as such
         return
-    sides = (side.head(_FORMS) for side in (pairs.candidates, pairs.references))
+    sides = (side.head(FIRST_TEXTS) for side in (pairs.candidates, pairs.references))
     ours, theirs = (int(are_lists(side).sum()) for side in sides)
-    if theirs and theirs >= _MANY_LISTS * min(len(pairs), _FORMS) > ours:
+    if theirs and theirs >= _MANY_LISTS * min(len(pairs), FIRST_TEXTS) > ours:
         frames.notes.append(
             Note(
                 "lists_as_texts",
@@ -441,7 +441,7 @@ def _note_missing(frames: Frames, pairs: Pairs) -> None:
     marked = [
         name
         for name, texts in sides.items()
-        if not _MISSING.isdisjoint(texts.head(_FORMS).to_list())
+        if not _MISSING.isdisjoint(texts.head(FIRST_TEXTS).to_list())
     ]
     if len(marked) != 1:
         return
@@ -525,7 +525,6 @@ _FIRST = 8  # texts whose words decide whether others are compared
 _ENDS = 2_000  # first and last texts that may be compared
 _IN_ORDER = 0.4  # share of common words from which rows are in order
 _MANY_LISTS = 0.5  # share of texts from which they are taken for lists
-_FORMS = 1000  # texts of each side that are looked at
 
 
 def note_wordless(frames: Frames, batch: Batch) -> None:
