@@ -527,6 +527,8 @@ _OF_EACH, _OF_SOME = 5, 20  # datums that fit and that do not; boxes of the latt
 def _scores_reversed(some: Sample, scores: Array | None, best: Array, at: Array) -> Note | None:
     """Return a warning of scores that are lower for right boxes than for others, or None.
 
+    It is a note if less than half of the boxes are right: annotations may be of hard objects only.
+
     Args:
         scores: float64 [k], of the predictions of the sample.
         best: float64 [m], the largest IoU of each ground truth.
@@ -554,7 +556,7 @@ def _scores_reversed(some: Sample, scores: Array | None, best: Array, at: Array)
         "predictions: boxes that overlap a ground truth of their label have lower scores than boxes"
         f" that overlap none (ROC AUC {wins / pairs:.2f}). AP ranks the highest score first: if"
         " these are distances or errors, give their negatives.",
-        warning=True,
+        warning=right.size >= n,
         facts={"auc": wins / pairs},
     )
 
