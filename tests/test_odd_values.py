@@ -134,6 +134,26 @@ def test_marks_of_all_ground_truths(more: dict[str, list[Any]], code: str | None
     assert not of_areas & codes(found, truths(**more))  # no number by area
 
 
+def test_areas_of_another_unit_with_their_ranges() -> None:
+    found, shares = truths().with_columns(score=pl.lit(0.9)), truths(area=[0.06, 0.14, 0.01])
+    ranges = {"all": (0, 1), "small": (0, 0.05), "large": (0.05, 1)}
+    assert "areas_apart" not in codes(found, shares, dialect="coco", area_ranges=ranges)
+    same = truths(area=[0.1] * 3)
+    assert "constant_area" in codes(found, same, dialect="coco", area_ranges=ranges)
+
+
+def test_areas_of_tiny_objects_with_inclusive_corners() -> None:
+    sides = np.random.default_rng(0).integers(1, 5, (40, 2)).astype(float)
+    at = np.arange(40) * 10.0
+    given = {"datum_id": range(40), "label_value": ["a"] * 40, "xmin": at, "ymin": at}
+    ends = {"xmax": at + sides[:, 0], "ymax": at + sides[:, 1]}
+    tiny = pl.DataFrame({**given, **ends, "area": (sides + 1).prod(axis=1)})
+    found = tiny.drop("area").with_columns(score=pl.lit(0.9))
+    assert "areas_apart" not in codes(found, tiny, dialect="coco")
+    wide = tiny.with_columns(area=pl.col("area") * 4)
+    assert "areas_apart" in codes(found, wide, dialect="coco")
+
+
 def test_ground_truths_that_are_all_ignored() -> None:
     found = truths().with_columns(score=pl.lit(0.9))
     assert "all_ignored" in codes(found, truths(ignore=[1] * 3))

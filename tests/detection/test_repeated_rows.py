@@ -47,6 +47,23 @@ def test_few_copies_are_a_note(tables) -> None:
     assert "rows_doubled" not in {one.code for one in card.findings}
 
 
+@pytest.mark.parametrize("padding", [(0, 0, 0, 0.5), (-1, -1, -1, -1), (0, 640, 480, 0)])
+def test_padding_is_no_copy(tables, padding: tuple[float, ...]) -> None:
+    """Detections of fixed length per image are filled with empty boxes or scores of 0."""
+    predictions, truths = tables
+    start, right, bottom, score = map(float, padding)
+    corners = dict.fromkeys(("xmin", "ymin"), start) | {"xmax": right, "ymax": bottom}
+    filled = predictions.with_columns(
+        **{name: pl.lit(one) for name, one in (corners | {"score": score}).items()},
+        label_value=pl.lit(predictions["label_value"][0]),
+    )
+    card = ee.score(pl.concat([predictions, filled, filled]), truths)
+    assert "rows_doubled" not in {one.code for one in card.findings}
+    twice = pl.concat([predictions, predictions, filled])
+    facts = noted(ee.score(twice, truths), "rows_doubled", severity="warning").facts
+    assert facts["count"] == predictions.height
+
+
 def test_every_row_twice_in_bounded_memory() -> None:
     rng = np.random.default_rng(0)
     n = 300_000

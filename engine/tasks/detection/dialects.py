@@ -187,12 +187,14 @@ _COCO_RULES = DetectionRules(
 _OWN_COCO_RULES = msgspec.structs.replace(
     _COCO_RULES, declared_only=True, masks_first=True, box_areas=True
 )
-_COCO_AREAS = {
+COCO_AREAS = {
     "all": (0.0, 1e5**2),
     "small": (0.0, 32.0**2),
     "medium": (32.0**2, 96.0**2),
     "large": (96.0**2, 1e5**2),
 }
+"""COCO's area ranges, in pixels."""
+
 DEFAULTS: dict[str, Any] = {
     "iou_thresholds": _COCO_IOUS,
     "iou_thresholds_to_return": (0.5, 0.75),
@@ -203,11 +205,11 @@ DEFAULTS: dict[str, Any] = {
     "area_ranges": {},
     "background_iou": 0.1,
 }
-_COCO_DEFAULTS = {**DEFAULTS, "max_detections": (1, 10, 100), "area_ranges": _COCO_AREAS}
+_COCO_DEFAULTS = {**DEFAULTS, "max_detections": (1, 10, 100), "area_ranges": COCO_AREAS}
 _POINT_DEFAULTS = {
     **DEFAULTS,
     "max_detections": (20,),
-    "area_ranges": {name: _COCO_AREAS[name] for name in ("all", "medium", "large")},
+    "area_ranges": {name: COCO_AREAS[name] for name in ("all", "medium", "large")},
 }
 _VOC_RULES = DetectionRules(
     matching="best", from_extent=False, crowd=False, ignore=True, whole_pixels=True
@@ -348,7 +350,7 @@ DIALECTS = of_task(
         metrics=(*_AVERAGES, "mARAtIOU"),
         defaults={
             **_POINT_DEFAULTS,
-            "area_ranges": {"all": _COCO_AREAS["all"]},
+            "area_ranges": {"all": COCO_AREAS["all"]},
             "keypoint_sigmas": "crowdpose",
         },
         undefined=-1.0,

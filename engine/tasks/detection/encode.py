@@ -47,7 +47,7 @@ from ..encoding import (
     row_numbers,
 )
 from ..rules import overlap_warning
-from .dialects import DetectionRules, Difficulty
+from .dialects import COCO_AREAS, DetectionRules, Difficulty
 from .layers import Region, Shapes
 from .preparing import compared
 from .settings import Settings
@@ -62,7 +62,8 @@ _SURE, _COPIES = 10, 0.1  # the same for a warning, unless every row has a copy
 def doubled(side: Side, role: str, n_datums: int) -> Note | None:
     """Return a note on rows that repeat another row of their datum, a warning if many do.
 
-    Single duplicates are legal: two objects may have the same box.
+    Single duplicates are legal: two objects may have the same box. Rows without extent or with a
+    score of 0 may be padding and are skipped.
 
     Args:
         role: name of the side.
@@ -79,6 +80,10 @@ def doubled(side: Side, role: str, n_datums: int) -> Note | None:
     if np.count_nonzero(first[1:] == first[:-1]) < least:  # decides nearly all tables
         return None
     scores = side.scores(rows)
+    filled = (boxes[:, :2] != boxes[:, 2:]).any(axis=1)
+    if scores is not None:
+        filled &= scores != 0
+    rows, boxes, scores = rows[filled], boxes[filled], None if scores is None else scores[filled]
     columns = [side.datum[rows], side.label[rows], *boxes.T, *([] if scores is None else [scores])]
     table = pl.DataFrame({str(i): column for i, column in enumerate(columns)})
     n = rows.size - table.n_unique()
@@ -683,7 +688,7 @@ _NAMED = 5  # labels in a note
 _LEAST_TIED, _TIED = 20, 0.9  # rows, and their share, with the highest score
 
 
-def _excused(crowd: Array, ignore: Array, numbered: bool) -> Note | None:
+def _crowds_or_ignored(crowd: Array, ignore: Array, numbered: bool) -> Note | None:
     """A note or warning of ground truths that are all, or mostly, crowd regions or ignored."""
     n, crowds = crowd.size, int(crowd.sum())
     least = _LEAST_ROWS[numbered]
@@ -737,25 +742,32 @@ def _note_regions(frames: Frames, labels: Labels, ignored: Array, predicted: Arr
     frames.notes.append(note_of("ignored_labels", never.size, words))
 
 
-def _odd_areas(area: Array | None, truths: Side, least: int) -> Note | None:
+def _odd_areas(area: Array | None, truths: Side, least: int, *, usual: bool) -> Note | None:
     """A warning of annotated areas, at least so many, that cannot be those of their boxes.
 
-    They are all equal while boxes differ, at most 1, or mostly larger than their boxes.
+    They are all equal while boxes differ, at most 1, or mostly larger than their boxes with
+    inclusive corners.
+
+    Args:
+        usual: area ranges are COCO's, in pixels; others may be for areas of another unit.
     """
     if area is None or area.size < least:
         return None
     constant = not (area != area[0]).any()
+    if not (constant or usual):
+        return None
     most = area.size if constant else min(area.size, _AREAS)
     rows = np.linspace(0, area.size - 1, most).astype(np.int64)
     boxes = truths.boxes(rows)
-    extent = (boxes[:, 2:] - boxes[:, :2]).prod(axis=1)
+    sides = boxes[:, 2:] - boxes[:, :2]
+    extent = sides.prod(axis=1)
     code, varied = "areas_apart", extent.max() > _VARIED * extent.min()
     if constant and varied:
         code = "constant_area"
         what = f"all {area.size:,} annotated areas are {area[0]:g}, but boxes differ in size"
     elif not constant and area.max() <= 1 < extent.min():
         what = "annotated areas are at most 1, like shares of an image, and boxes are in pixels"
-    elif not constant and 2 * (area[rows] > _VARIED * extent).sum() > most:
+    elif not constant and 2 * (area[rows] > _VARIED * (sides + 1).prod(axis=1)).sum() > most:
         what = "most annotated areas are larger than their boxes, as of another image size"
     else:
         return None
@@ -859,11 +871,12 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         overlap_warning(ours, theirs, datums, labels, ours.scores, whole=frames.whole),
         doubled(ours, PREDICTIONS, len(datums)),
         doubled(theirs, GROUND_TRUTHS, len(datums)),
-        _excused(crowd, ignored, numbered),
+        _crowds_or_ignored(crowd, ignored, numbered),
     ]
     area = _floats(ground_truths, "area") if "area" in ground_truths.columns else None
     if settings.ranged:
-        warnings.append(_odd_areas(area, theirs, _LEAST_ROWS[numbered]))
+        usual = COCO_AREAS.items() >= {(name, (low, high)) for name, low, high in settings.areas}
+        warnings.append(_odd_areas(area, theirs, _LEAST_ROWS[numbered], usual=usual))
     frames.notes += [warning for warning in warnings if warning is not None]
     return Batch(
         datums=datums,
