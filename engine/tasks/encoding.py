@@ -102,11 +102,6 @@ def sentences_of(texts: pl.Series) -> tuple[pl.Series, Array]:
 
 # Encoding shared by all tasks: datum ids and labels of all columns as dense codes.
 
-MARKS = frozenset(
-    sign * one for sign in (1, -1) for one in (99.0, 999.0, 9999.0, 99999.0, 999999.0, 1e20, 1e30)
-)
-"""Numbers that often mark missing values."""
-
 _TELLING = (GROUND_TRUTHS, PREDICTIONS, TABLE)
 """Whose dataset counts first."""
 

@@ -229,3 +229,9 @@ def test_usual_marks_are_found_in_wide_values(mark: float) -> None:
     ):
         card = ee.score(found, fair, task="regression")
         assert "sentinel_values" not in {one.code for one in card.findings}
+
+
+def test_99_is_no_mark_among_percentages() -> None:
+    target = np.append(np.resize([97.8, 98.0, 98.2], 60), [99.0] * 3)
+    card = ee.score(np.resize([98.1, 97.9], 63), target, task="regression")
+    assert "sentinel_values" not in {one.code for one in card.findings}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from partitions.cases import in_buckets
 from polars.testing import assert_frame_equal
 from refusals import noted, refused
 
@@ -431,6 +432,32 @@ def test_marks_of_missing_values(tmp_path: Path) -> None:
     for fair in (wide, table.with_columns(COMET=pl.lit(-999.0)), table[:11]):
         card = ee.score(fair, value_columns=["COMET"])
         assert "sentinel_values" not in {one.code for one in card.findings}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_marks_are_those_of_all_buckets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    in_buckets(monkeypatch)
+    rng = np.random.default_rng(seed)
+    common = rng.integers(1, 5, 400).astype(float)
+    rows = {
+        "fair": np.r_[common, [99] * 4, [150] * 4],
+        "rare": np.r_[common, [99] * 3, [-99] * 2, [3] * 3],
+        "two": np.r_[common, [999] * 3, [-99] * 4, [2]],
+        "percent": np.r_[np.resize([98.1, 98.2], 400), [99.0] * 8],
+    }
+    table = pl.DataFrame({"datum_id": rng.permutation(408), **rows})
+    table.write_parquet(tmp_path / "t.parquet")
+    for how in ({}, {"memory_limit": "1GB", "scratch": str(tmp_path / "scratch")}):
+        card = ee.score(tmp_path / "t.parquet", task="values", value_columns=list(rows), **how)
+        marks = [one.facts for one in card.findings if one.code == "sentinel_values"]
+        assert [(one["metric"], one["value"], one["count"]) for one in marks] == [
+            ("rare", "99.0", 3),
+            ("two", "-99.0", 4),
+            ("two", "999.0", 3),
+        ]
+        assert ("buckets" in card.run) == bool(how)
 
 
 def test_the_index_of_a_data_frame_is_no_metric(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ from ...tallies.paired_values import Paired, PairedView
 from ...tallies.stats import Column, Fill, Stats, row_places
 from ..contents import ROWS, Content, Contents, Rows
 from ..counted import cells_per_group, counts_in_parts, merge_by, view_of
-from ..encoding import MARKS, Workers, hashes_of
+from ..encoding import Workers, hashes_of
+from ..marks import MARKS, is_usual
 from ..per_datum import FRAME, per_datum_frame
 from ..rules import out_of_step
 from ..task import Common, Cuts, EachView, Losses, PageFrame, Sample, Task, Unanswered
@@ -157,6 +158,9 @@ def _warn_of_sentinels(frames: Frames, paired: Paired) -> None:
         far = _FAR * (high - low)
         for extreme in (values.min(), values.max()):
             usual = float(extreme) in MARKS
+            if usual:
+                rest = values[values != extreme]
+                usual = rest.size > 0 and is_usual(float(extreme), rest.min(), rest.max())
             if not usual and not 0 < far < abs(extreme - middle) < np.inf:
                 continue
             same = values == extreme

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
@@ -16,7 +17,8 @@ from ...schemas.contract import ROW, TABLE
 from ...schemas.tables import PASSES, VALUES_BESIDE
 from ...schemas.wording import option
 from ...tallies.stats import Column, Stats
-from ..encoding import MARKS, row_of_datums, table_datums
+from ..encoding import row_of_datums, table_datums
+from ..marks import MARKS, is_usual
 from ..per_datum import StatsTallies, no_labels
 from .dialects import Settings
 from .metrics import ABSENT, MISSING, SCORED, STATUS, weight_of
@@ -55,8 +57,8 @@ class Findings(msgspec.Struct):
         averaged: metric -> number of rows, and of datums, of which several rows became one value.
         shares: metric of numbers -> number of parts with values, and of those whose values make a
             proportion.
-        marks: metric -> usual mark of missing values, its number of rows, and the lowest and
-            highest other value.
+        marks: metric -> usual marks of missing values beyond ``others``, and their rows.
+        others: metric -> lowest and highest of the other values, and their rows.
     """
 
     written: dict[str, int] = {}
@@ -65,7 +67,8 @@ class Findings(msgspec.Struct):
     status: dict[str, list[int]] = {}
     averaged: dict[str, list[int]] = {}
     shares: dict[str, list[int]] = {}
-    marks: dict[str, list[float]] = {}
+    marks: dict[str, list[tuple[float, int]]] = {}
+    others: dict[str, tuple[float, float, int]] = {}
 
 
 def merge_findings(parts: Sequence[Findings]) -> Findings:
@@ -90,9 +93,11 @@ def merge_findings(parts: Sequence[Findings]) -> Findings:
                 of[name] = [
                     a + b for a, b in zip(of.get(name, [0] * len(counts)), counts, strict=True)
                 ]
-        for name, (mark, n, low, high) in part.marks.items():
-            all_n, lowest, highest = merged.marks.get(name, [mark, 0, low, high])[1:]
-            merged.marks[name] = [mark, all_n + n, min(lowest, low), max(highest, high)]
+        for name, marks in part.marks.items():
+            merged.marks[name] = [*merged.marks.get(name, []), *marks]
+        for name, (low, high, n) in part.others.items():
+            lowest, highest, all_n = merged.others.get(name, (low, high, 0))
+            merged.others[name] = min(lowest, low), max(highest, high), all_n + n
     return merged
 
 
@@ -175,11 +180,8 @@ def _columns(
     missing = np.isnan(value)
     present = value[~missing] if missing.any() else value
     share = _only_0_and_1(present) if present.size else None
-    for extreme in () if share is not False else (present.min(), present.max()):
-        others = present[present != extreme] if float(extreme) in MARKS else present[:0]
-        if 2 * others.size > present.size:
-            n_marks = present.size - others.size
-            findings.marks[name] = [*map(float, (extreme, n_marks, others.min(), others.max()))]
+    if share is False:
+        _note_marks(name, present, findings)
     if share and weight is not None:
         share = bool((weight[~missing] == 1).all())
     if datum is not None and datum.size:
@@ -206,6 +208,18 @@ def _columns(
         weights[at] = weight
         columns[weight_of(name)] = (Column(metric=name, statistic="weight", values=_cube(weights)),)
     return columns
+
+
+def _note_marks(name: str, present: Array, findings: Findings) -> None:
+    """Record the marks below and above all other values, and the range of these."""
+    while present.size:
+        low, high = float(present.min()), float(present.max())
+        mark = low if low in MARKS else high
+        if mark not in MARKS:
+            findings.others[name] = low, high, present.size
+            break
+        n, present = present.size, present[present != mark]
+        findings.marks.setdefault(name, []).append((mark, n - present.size))
 
 
 def _only_0_and_1(values: Array) -> bool:
@@ -289,14 +303,20 @@ def notes(findings: Findings, settings: Settings, needs: frozenset[str]) -> list
             Note("values_of_0_and_1", message, len(shares), facts={"metrics": shares[:20]})
         )
     for name in names:
-        mark, n, low, high = findings.marks.get(name, (0.0, 0, 0.0, 0.0))
-        if n >= _REPEATED and max(low - mark, mark - high) > high - low > 0:
+        low, high, n_others = findings.others.get(name, (0.0, 0.0, 0))
+        rows = Counter[float]()
+        for mark, n in findings.marks.get(name, ()):
+            rows[mark] += n
+        for mark, n in sorted(rows.items()):
+            far = is_usual(mark, low, high) and max(low - mark, mark - high) > high - low > 0
+            if not far or n < _REPEATED or 2 * n >= n_others + rows.total():
+                continue
             what = (
                 f"of {name} with {mark:g}, far outside all others ({low:g} to {high:g}): a mark of"
                 " missing values? Remove these rows"
             )
-            note = note_of("sentinel_values", int(n), ("row", "rows", what))
-            facts = {"metric": name, "value": str(mark), "count": int(n)}
+            note = note_of("sentinel_values", n, ("row", "rows", what))
+            facts = {"metric": name, "value": str(mark), "count": n}
             result.append(msgspec.structs.replace(note, warning=True, facts=facts))
     several = {name: findings.averaged[name] for name in sorted(needs) if name in findings.averaged}
     if several:
