@@ -304,12 +304,12 @@ def notes(findings: Findings, settings: Settings, needs: frozenset[str]) -> list
         )
     for name in names:
         low, high, n_others = findings.others.get(name, (0.0, 0.0, 0))
-        rows = Counter[float]()
+        marked = Counter[float]()
         for mark, n in findings.marks.get(name, ()):
-            rows[mark] += n
-        for mark, n in sorted(rows.items()):
+            marked[mark] += n
+        for mark, n in sorted(marked.items()):
             far = is_usual(mark, low, high) and max(low - mark, mark - high) > high - low > 0
-            if not far or n < _REPEATED or 2 * n >= n_others + rows.total():
+            if not far or n < _REPEATED or 2 * n >= n_others + marked.total():
                 continue
             what = (
                 f"of {name} with {mark:g}, far outside all others ({low:g} to {high:g}): a mark of"
