@@ -33,12 +33,7 @@ def test_decisions_in_place_of_scores(score: list[float], expected: bool) -> Non
     assert "scores_are_decisions" not in codes(table.head(5), metrics=["ROCAUC"])
 
 
-def test_decisions_of_other_values_and_of_several_labels() -> None:
-    two = pl.DataFrame({"actual": [1, 0] * 20, "score": [0.1] * 30 + [0.9] * 10})
-    assert "scores_are_decisions" in codes(two)
-    third = two.with_columns(score=pl.Series([0.1] * 39 + [0.5]))
-    assert "scores_are_decisions" in codes(third)
-    assert "scores_are_decisions" not in codes(pl.concat([two, third]))
+def test_decisions_of_several_labels() -> None:
     one_hot = {"a": [1.0, 0, 0] * 20, "b": [0.0, 1, 1] * 20, "c": [0.0] * 60}
     assert "scores_are_decisions" in codes(pl.DataFrame(one_hot), ["a", "b", "c"] * 20)
 
@@ -174,14 +169,6 @@ def test_few_and_most_ground_truths_that_are_crowds_are_noted() -> None:
     assert severities(12, 11) == {"note"}
     assert severities(12, 12) == {"warning"}
     assert severities(12, 6) == severities(1, 0) == set()
-
-
-def test_constant_scores_are_noted() -> None:
-    truth = [1, 0] * 20
-    for score, noted in ((0.5, True), (1.0, True), (None, False)):
-        scores = [score if score is not None else i / 40 for i in range(40)]
-        table = pl.DataFrame({"actual": truth, "score": scores})
-        assert ("scores_constant" in codes(table)) == noted
 
 
 def test_chunks_of_another_unicode_form() -> None:

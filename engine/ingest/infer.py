@@ -184,7 +184,8 @@ def unread(
             message = f"{table.side.replace('_', ' ')}: column {idle[0]!r} is not read: {reason}."
             notes.append(Note("unread_column", message, len(idle)))
     if table.wide and "score" not in naming.exprs:
-        others = [name for name in schema if name not in naming.used and name not in sliced]
+        used = {*naming.used, *sliced}
+        others = [name for name in schema if name not in used]
         for prefix, some in _by_prefix(others, schema).items():
             message = (
                 f"{table.side.replace('_', ' ')}: {listing(some)} are not read. If they are scores"

@@ -509,7 +509,7 @@ def _form_of_some(predictions: Rows, truths: Rows, some: Sample, best: Array) ->
     here = np.bincount(some.datum) > 0
     poor = here & (fits < POOR)
     n, well = int(poor.sum()), int((fits >= GOOD).sum())
-    if min(n, well) < _OF_EACH:
+    if min(n, well) < max(_OF_EACH, _PART_OF_EACH * here.sum()):
         return None
     places = np.full(int(max(predictions.datum.max(), truths.datum.max())) + 1, -1, np.int64)
     places[: poor.size][poor] = np.flatnonzero(poor)
@@ -521,7 +521,8 @@ def _form_of_some(predictions: Rows, truths: Rows, some: Sample, best: Array) ->
     return msgspec.structs.replace(doubt, message=message)
 
 
-_OF_EACH, _OF_SOME = 5, 20  # datums that fit and that do not; boxes of the latter on each side
+# Datums that fit and that do not, their share of all, and boxes of the latter on each side.
+_OF_EACH, _PART_OF_EACH, _OF_SOME = 10, 0.2, 20
 
 
 def _scores_reversed(some: Sample, scores: Array | None, best: Array, at: Array) -> Note | None:

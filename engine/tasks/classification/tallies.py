@@ -654,25 +654,20 @@ def _units_of(rows: Rows, n_units: int) -> Array:
 
 
 def _note_decisions(frames: Frames, rows: Rows) -> None:
-    """Note scores of two values only, which are likely decisions, or of one."""
-    few = np.unique(np.concatenate([part[:_LEAST] for part in rows.parts]))
-    n = sum(part.size for part in rows.parts)
-    if n < _LEAST or few.size > 2:
-        return
-    others = [part[part != few[0]] for part in rows.parts]
-    second = next((float(other[0]) for other in others if other.size), None)
-    if any((other != second).any() for other in others):
-        return
-    if second is not None:
-        low, high = sorted([float(few[0]), second])
+    """Note scores that are 0 and 1 only, which are likely decisions and not scores."""
+    for length in (_LEAST, None):  # a few of each part first
+        n = ones = 0
+        for part in rows.parts:
+            one = part[:length] == 1
+            if not (one | (part[:length] == 0)).all():
+                return
+            n, ones = n + one.size, ones + int(one.sum())
+    if n >= _LEAST and 0 < ones < n:
         message = (
-            f"all {n:,} scores are {low:g} or {high:g}, as decisions are: areas under curves then"
-            " have a single threshold. Give the scores before they were cut."
+            f"all {n:,} scores are 0 or 1, as decisions are: areas under curves then have a single"
+            " threshold. Give the scores before they were cut."
         )
         frames.notes.append(Note("scores_are_decisions", message, n))
-    elif not rows.several:  # ties of labels are noted
-        message = f"all {n:,} scores are {few[0]:g}: they rank nothing."
-        frames.notes.append(Note("scores_constant", message, n))
 
 
 def by_rank(tallies: Tallies, settings: Settings, within: Array | None) -> Tallies:
