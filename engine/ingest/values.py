@@ -248,8 +248,14 @@ def _by_pipeline(predictions: Any, truths: Any) -> dict[str, Source] | None:
     So the text-classification pipeline of Hugging Face returns them. A single score is that of the
     predicted label, not of the positive one, and is not read.
     """
-    rows = predictions.to_list() if isinstance(predictions, pl.Series) else predictions
-    if not isinstance(rows, (list, tuple)) or not rows or not isinstance(rows[0], (dict, list)):
+    rows = predictions
+    if isinstance(rows, pl.Series):
+        _, inner = dtypes.within(rows.dtype)
+        rows = rows.to_list() if isinstance(inner, pl.Struct) else None
+    if not isinstance(rows, (list, tuple)) or not rows:
+        return None
+    first = rows[0][0] if isinstance(rows[0], list) and rows[0] else rows[0]
+    if not isinstance(first, dict):  # decides nearly all inputs
         return None
     lists = [[row] if isinstance(row, dict) else row for row in rows]
     if not all(
