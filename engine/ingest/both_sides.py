@@ -57,7 +57,7 @@ def _spelling_notes(
         way += ", or normalise the columns, e.g. with .str.normalize('NFC') of Polars"
     notes = []
     few = same == alike and 2 * len(same) < theirs.n_unique()
-    classes = few and all(_by_case(a, b) for a, b in same.items())  # maybe classes of their own
+    maybe_classes = few and all(_by_case(a, b) for a, b in same.items())
     if same:
         notes.append(
             Note(
@@ -67,7 +67,7 @@ def _spelling_notes(
                 "in capitals, blanks, hyphens, zeros, plural or Unicode form, and so cannot match: "
                 f"{_pairs(same)}. If they are the same: {way}.",
                 len(same),
-                warning=not classes,
+                warning=not maybe_classes,
                 facts={"count": len(same), "blanks": bare},
             )
         )
@@ -105,6 +105,7 @@ def _spelt_alike(lone: Sequence[pl.Series], others: Sequence[pl.Series]) -> dict
 
 
 def _by_case(label: str, other: str) -> bool:
+    """Return whether labels that are spelt alike differ in capitals."""
     return _composed(label.strip()) != _composed(other.strip())
 
 
