@@ -15,8 +15,9 @@ from rich.console import Console, RenderableType
 import evalengine as ee
 from evalengine.report.show import folded, render, show
 from evalengine.report.summary import Section, cells, sections, supported
+from evalengine.report.svg import _cut, _wide
 from evalengine.report.tables import Grid
-from evalengine.report.text import number
+from evalengine.report.text import number, set_apart, shortened
 from evalengine.scorecard.card import Scorecard
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -191,3 +192,23 @@ def test_labels_that_are_long_numbers_keep_support_whole() -> None:
         for word in text.split():
             if word.startswith("10000") and "…" not in word:
                 assert len(word) == 13
+
+
+def test_long_names_that_differ_in_the_middle_are_shown_apart():
+    texts = [f"{'a' * 40}/kind_{kind}/{'b' * 40}" for kind in ("one", "two", "three")]
+    for cut, measure in ((shortened, len), (_cut, _wide)):
+        shown = set_apart([*texts, "short"], 26 * measure("a"), cut, measure)
+        assert shown[-1] == "short"
+        assert all("…kind_" in text for text in shown[:-1])
+        assert all(measure(text) <= 26 * measure("a") for text in shown)
+    assert len({*set_apart([f"{'a' * 50}{i}{'b' * 50}" for i in range(100)], 26)}) == 100
+    assert set_apart(["x" * 40 + "1", "y" * 40], 8) == ["xxxxxxx…", "yyyyyyy…"]
+    assert len({*set_apart(["x" * 40, "x" * 41], 3)}) == 1  # no room for a difference
+
+
+def test_tables_of_long_labels_have_different_names():
+    labels = [f"http://example.org/classes/v1/{kind}/label.rdf#Preferred" for kind in "ABC"]
+    scored = ee.score({"actual": labels * 4, "predicted": labels * 3 + labels[::-1]})
+    rows = [line.split()[0] for line in at_width(scored, 80).splitlines() if "http" in line]
+    assert len({*rows}) == len(rows) == 3
+    assert max(map(len, rows)) <= 26

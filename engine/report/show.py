@@ -9,10 +9,12 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 import polars as pl
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
 from rich.table import Table as Grid_
@@ -56,6 +58,8 @@ from .text import (
     latex,
     number,
     plain,
+    set_apart,
+    shortened,
     table_of,
     write_frame,
     write_text,
@@ -89,6 +93,7 @@ if TYPE_CHECKING:
 
 PIPED_WIDTH = 80
 WIDE = 100_000
+_CUT = partial(shortened, measure=cell_len)
 _LABEL_WIDTH = 26
 _CODE_WIDTH = 12
 _NUMBER_WIDTH = 6
@@ -359,13 +364,17 @@ class _Fitted:
         for i in sorted(range(len(named)), key=lambda i: -named[i]):
             others = sum(width + 2 for k, width in enumerate(named) if k != i)
             named[i] = max(1, min(named[i], left - others))
+        cut = [
+            set_apart(column, width, _CUT, cell_len)
+            for column, width in zip(zip(*names, strict=True), named, strict=True)
+        ]
         table = Grid_(box=None, show_edge=False, pad_edge=False, header_style="bold")
         for name, width in zip(grid.names, named, strict=True):
             table.add_column(plain(name), no_wrap=True, overflow="ellipsis", width=width)
         shown = [*zip(titles[:fitting], widths[:fitting], strict=True)]
         for title, width in [*shown, *([("support", support_width - 2)] if support_width else [])]:
             table.add_column(title, justify="right", overflow="fold", width=width)
-        for place, row in enumerate(names):
+        for place, row in enumerate(zip(*cut, strict=True)):
             if self._left_out and place == self._after:
                 table.add_row(*self._gap())
             numbers = [column[place] for column in columns[:fitting]]

@@ -50,7 +50,7 @@ from .tables import (
     titled,
     with_more,
 )
-from .text import UNDEFINED, amount, escaped, number, plain, shortened
+from .text import UNDEFINED, amount, escaped, number, plain, set_apart
 from .verdicts import title_of
 
 if TYPE_CHECKING:
@@ -327,6 +327,7 @@ WORST = 10
 SLICES = 30
 BINS = 30
 _NAMED = 3
+_NAME_WIDTH = 26
 
 
 def cells(grid: Grid, row: Row) -> list[str]:
@@ -517,11 +518,13 @@ def _first_rows(card: Scorecard, grid: Grid, at: int = 0) -> str:
     end = first_end(card.directions.get(grid.metric(at)), best_first=best_first)
     if end == "lowest":
         return ""
+    rows = ordered(card, grid, grid.columns[at].lower()).rows[:_NAMED]
+    rows = [row for row in rows if row.numbers[at] is not None]
+    names = set_apart((plain(" ".join(row.names)) for row in rows), _NAME_WIDTH)
     first_rows = [
-        f"{shortened(' '.join(row.names))} {cells(grid, row)[at]}"
+        f"{name} {cells(grid, row)[at]}"
         + (f" ({row.support})" if at == 0 and isinstance(row.support, str) else "")
-        for row in ordered(card, grid, grid.columns[at].lower()).rows[:_NAMED]
-        if row.numbers[at] is not None
+        for name, row in zip(names, rows, strict=True)
     ]
     return f"; {end} {grid.columns[at]}: {', '.join(first_rows)}" if first_rows else ""
 

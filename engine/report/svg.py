@@ -15,6 +15,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from ..schemas.marks import COLOURS, Areas, Band, Chart, Line, Mark, Points, Scale, Texts
+from .text import set_apart
 
 _WIDTH = 480
 _TALL = 250
@@ -164,9 +165,10 @@ def _text(
     room: float | None = None,
     size: float = _SIZE,
     more: str = "",
+    shown: str = "",
 ) -> str:
-    """Return a text element; a shortened text gets its full form as title."""
-    shown = text if room is None else _cut(text, room, size)
+    """Return a text element; a text that is shortened or ``shown`` otherwise is its title."""
+    shown = shown or (text if room is None else _cut(text, room, size))
     title = f"<title>{_safe(text)}</title>" if shown != text else ""
     more += f' text-anchor="{anchor}"' if anchor != "start" else ""
     more += f' font-size="{_n(size)}"' if size != _SIZE else ""
@@ -181,7 +183,9 @@ def _axes(
     parts = [_text(4, 14, y.title or x.title, room=_WIDTH - 8)]
     grid = ""
     if y.names:
-        parts += [_text(4, up(n) + 4, name, room=left - 10) for n, name in enumerate(y.names)]
+        shown = set_apart(y.names, left - 10, _cut, _wide)
+        for n, name in enumerate(y.names):
+            parts.append(_text(4, up(n) + 4, name, shown=shown[n]))
         parts += [
             _text(_WIDTH - 4, up(n) + 4, text, anchor="end", size=_SMALL)
             for n, text in enumerate(y.after)
@@ -190,14 +194,15 @@ def _axes(
         grid += "".join(f"M{_n(left)} {_n(up(v))}H{_n(right)}" for v in ticks(y))
         parts += [_text(left - 6, up(v) + 4, shortest(v), anchor="end") for v in ticks(y)]
     if x.names:
-        cell = across(1) - across(0)
+        room = top - 28 if turned else across(1) - across(0) - 4
+        shown = set_apart(x.names, room, _cut, _wide)
         for n, name in enumerate(x.names):
             at = across(n)
             if turned:
                 turn = f' transform="rotate(-90 {_n(at + 4)} {_n(top - 5)})"'
-                parts.append(_text(at + 4, top - 5, name, room=top - 28, more=turn))
+                parts.append(_text(at + 4, top - 5, name, shown=shown[n], more=turn))
             else:
-                parts.append(_text(at, top - 5, name, anchor="middle", room=cell - 4))
+                parts.append(_text(at, top - 5, name, anchor="middle", shown=shown[n]))
     else:
         marked = ticks(x, 4 if y.names else 6)
         above = top if y.names else base

@@ -6,7 +6,8 @@ import html
 import io
 import json
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import IO, Any, TextIO, cast
 
 import polars as pl
@@ -15,6 +16,8 @@ from ..schemas.display import BEST, NAME, NUMBER, Cell, Column, Table
 from ..schemas.errors import OptionError, unknown
 
 FORMATS = ("table", "json", "csv", "parquet", "markdown")
+Cut = Callable[[str, float], str]
+Measure = Callable[[str], float]
 UNDEFINED = "–"
 NONE = 1e-12
 """Largest difference that rounding may cause."""
@@ -33,10 +36,52 @@ def plain(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
-def shortened(text: str, width: int = 26) -> str:
-    """Shorten text to a maximum number of characters, after escaping it."""
-    text = plain(text)
-    return text if len(text) <= width else text[: width - 1] + "…"
+def shortened(text: str, room: float, measure: Measure = len) -> str:
+    """Return the beginning of a text, with an ellipsis if it is shortened."""
+    if measure(text) <= room:
+        return text
+    text = text[: max(0, int(room))]  # no character is narrower than one unit
+    while text and measure(text + "…") > room:
+        text = text[:-1]
+    return text + "…"
+
+
+def set_apart(
+    texts: Iterable[str], room: float, cut: Cut = shortened, measure: Measure = len
+) -> list[str]:
+    """Shorten texts; those that would look alike show the first part in which they differ.
+
+    Args:
+        room: largest measure of a shortened text.
+        cut: shortens one text, without regard to the others.
+        measure: width of a text.
+    """
+    texts = list(texts)
+    shown = {text: cut(text, room) for text in texts}
+    pending = _alike(shown, shown)
+    while pending:
+        group, before = pending.pop()
+        first, last = min(group), max(group)
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+        start = sum(1 for _ in same)
+        word = len(re.sub(r"\w{1,8}$", "", first[:start]))
+        if start <= before:  # the room is too small
+            continue
+        for text in group:
+            rest = shortened(text[word:], room * 2 / 3, measure)
+            shown[text] = shortened(text[:word], room - measure(rest), measure) + rest
+        pending += _alike(group, shown, start)
+    return [shown[text] for text in texts]
+
+
+def _alike(
+    texts: Iterable[str], shown: Mapping[str, str], start: int = 0
+) -> list[tuple[list[str], int]]:
+    """Group different texts that are shown alike, with the place up to which they were compared."""
+    groups: dict[str, list[str]] = {}
+    for text in texts:
+        groups.setdefault(shown[text], []).append(text)
+    return [(group, start) for group in groups.values() if len(group) > 1]
 
 
 def fixed(value: float, digits: int, sign: str = "") -> str:

@@ -32,7 +32,7 @@ from ..schemas.results import FAILED, METRICS, PASSED, SKIPPED
 from ..statistics.changes import Change
 from .page import ARROWS, MOST_BYTES, environment, look
 from .svg import figure
-from .text import UNDEFINED, aligned, interval, number, plain, signed
+from .text import UNDEFINED, aligned, interval, number, plain, set_apart, signed
 from .verdicts import BETTER, WORSE
 
 MOST_POINTS = 1200
@@ -210,8 +210,8 @@ def _axis(trend: Trend, ticks: int = 4) -> Scale:
     n = len(trend.nights)
     places = sorted({round(i * (n - 1) / (ticks - 1)) for i in range(ticks)}) if n > 1 else [0]
     names = [plain(trend.nights[i].name) for i in places]
-    short = [name if len(name) <= 12 else f"{name[:11]}…" for name in names]
-    return Scale("night", trend.x[0], trend.x[-1], [trend.x[i] for i in places], short)
+    positions = [trend.x[i] for i in places]
+    return Scale("night", trend.x[0], trend.x[-1], positions, set_apart(names, 12))
 
 
 def _segments(trend: Trend) -> list[tuple[int, int]]:
