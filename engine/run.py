@@ -33,7 +33,7 @@ from .ingest.geometry import wanted_fields
 from .ingest.infer import infer_task, with_canonical_columns
 from .ingest.opening import Inputs, Tables, open_inputs
 from .ingest.preparing import POINTS, only_keypoints
-from .ingest.problems import MANY, Note, PointsAlone, listing
+from .ingest.problems import MANY, Note, listing
 from .metrics import own as own_metrics
 from .metrics import registry
 from .metrics.own import OwnMetric
@@ -115,17 +115,12 @@ def open_tables(tables: Tables, options: Options, *, built_in_only: bool = False
         else:
             limit = bytes_of_limit(options.memory_limit)
             room = Room(lambda: limit, BASE)
-        try:
-            inputs = open_inputs(tables, options, room=room)
-            if options.columns:
-                prior, options = options, with_canonical_columns(inputs, options)
-                plan = plan if options is prior else plan and planner.make_plan(options, plan.task)
-            task = infer_task(inputs, options)
-            only_points = options.iou_type is None and only_keypoints(inputs, task, options)
-        except PointsAlone:
-            if options.iou_type is not None:
-                raise
-            only_points = True
+        inputs = open_inputs(tables, options, room=room)
+        if options.columns:
+            prior, options = options, with_canonical_columns(inputs, options)
+            plan = plan if options is prior else plan and planner.make_plan(options, plan.task)
+        task = infer_task(inputs, options)
+        only_points = options.iou_type is None and only_keypoints(inputs, task, options)
         if only_points:
             options = options.replace(iou_type=POINTS)
             inputs = open_inputs(tables, options, room=room)

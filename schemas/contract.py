@@ -78,6 +78,7 @@ class Column(msgspec.Struct, frozen=True):
         steps: power of the steps of a training series of which it is the mean; 0 for other columns.
         lacking: meaning of its nulls, if the user's table has no such column.
         repeats: tells apart rows that repeat a key on purpose.
+        booleans: of an id: booleans, as CSV files have them, are accepted as 1 and 0.
     """
 
     name: str
@@ -103,6 +104,7 @@ class Column(msgspec.Struct, frozen=True):
     steps: int = 0
     lacking: str = ""
     repeats: bool = False
+    booleans: bool = False
 
 
 class OfMetrics(msgspec.Struct, frozen=True):
@@ -160,6 +162,8 @@ class Table(msgspec.Struct, frozen=True):
         together: columns that identify a datum jointly.
         found_by: for a task whose annotations are converted, the column that one side of them has
             if it is the predictions, and its other names; empty for other tasks.
+        runs: rows of one datum may be of several runs of a model, told apart by columns such as
+            epoch.
         made_of: side of the task that a command converts to this one; may be empty.
         made_by: that command, and the call in Python, with placeholders for data and metrics.
         measured: columns that are signs only if their values are fractional numbers; then tasks for
@@ -212,6 +216,7 @@ class Table(msgspec.Struct, frozen=True):
     of_calls: Mapping[str, tuple[str, ...]] = {}
     tags: tuple[str, ...] = ()
     readings: Mapping[str, str] = {}
+    runs: bool = False
     made_of: str = ""
     made_by: tuple[str, str] = ("", "")
 
@@ -240,6 +245,7 @@ LABEL_VALUE = Column(
     "id",
     "The class.",
     words("category_id label class category class_name category_name class_id label_id name"),
+    booleans=True,
 )
 LABEL_KEY = Column(
     "label_key", "text", "The kind of label, if there are several; 'label' if absent.", ()
@@ -485,6 +491,7 @@ LABEL_ROW = Column(
     "id",
     "The class.",
     ("category_id", "label", "class", "category", "class_id", "label_id", "id"),
+    booleans=True,
 )
 LABEL_NAME = Column(
     "label_name",

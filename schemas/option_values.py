@@ -470,10 +470,9 @@ def _as_tuple(name: str, value: Any, kind: type) -> tuple[Any, ...]:
             value = value.tolist()
         value = value if isinstance(value, (list, tuple)) else [value]
     try:
-        if name.startswith("iou_thresholds") and narrow in ("float16", "float32"):
+        if DECLARED[name].decimals and narrow in ("float16", "float32"):
             import numpy as np  # only if an array is given
 
-            # Decimals that were meant, such as 0.55. Thresholds of scores are kept exactly.
             value = [float(str(getattr(np, narrow)(item))) for item in value]
         if kind is not str and any(isinstance(item, (bool, str)) for item in value):
             raise ValueError

@@ -115,6 +115,8 @@ class Option(msgspec.Struct, frozen=True):
         accepts: accepted numbers or words, by task if these differ; of a tuple for each item.
         grid: its items are sorted and distinct.
         may_be_empty: no items are a valid value.
+        decimals: items of half and single precision are read as the decimals that were meant, such
+            as 0.55. Thresholds of scores are kept exactly.
     """
 
     topic: str
@@ -123,6 +125,7 @@ class Option(msgspec.Struct, frozen=True):
     accepts: Range | tuple[str, ...] | dict[str, Range | tuple[str, ...]] | None = None
     grid: bool = False
     may_be_empty: bool = False
+    decimals: bool = False
 
 
 CLASSIFICATION, DETECTION, TRACKING = ("classification",), ("detection",), ("tracking",)
@@ -385,11 +388,16 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     iou_thresholds: Annotated[
         tuple[float, ...] | None,
         Option(
-            MATCHING, DETECTION + TRACKING + SPANS, accepts={"tracking": POSITIVE_SHARE}, grid=True
+            MATCHING,
+            DETECTION + TRACKING + SPANS,
+            accepts={"tracking": POSITIVE_SHARE},
+            grid=True,
+            decimals=True,
         ),
     ] = None
     iou_thresholds_to_return: Annotated[
-        tuple[float, ...] | None, Option(MATCHING, DETECTION + TRACKING + SPANS, grid=True)
+        tuple[float, ...] | None,
+        Option(MATCHING, DETECTION + TRACKING + SPANS, grid=True, decimals=True),
     ] = None
     score_thresholds: Annotated[
         tuple[float, ...] | None,

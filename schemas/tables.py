@@ -164,6 +164,7 @@ DETECTION_PREDICTIONS = Table(
     unread=_UNREAD,
     as_written=("voc2007", "voc2012", "voc-detectron2", "voc-mmdetection", "dota", "mmrotate"),
     found_by=(SCORE.name, *SCORE.aliases),
+    runs=True,
 )
 DETECTION_GROUND_TRUTHS = Table(
     "detection",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -411,10 +411,9 @@ def canonical_dtype(column: Column, dtype: pl.DataType) -> pl.DataType | None:
     """Return the canonical dtype of a column, or None if the given dtype is not accepted.
 
     An all-null column (dtype Null) is accepted for every kind; nulls are checked later. Flags and
-    labels stay numeric until their values are checked. Boolean labels, as CSV files have them, are
-    1 and 0.
+    labels stay numeric until their values are checked.
     """
-    if dtype == pl.Boolean and column.name == "label_value":
+    if dtype == pl.Boolean and column.booleans:
         return pl.Int64()
     if dtype == pl.Null:
         return KINDS[column.kind].default
@@ -803,3 +802,51 @@ def fit_integers(frame: pl.DataFrame) -> pl.DataFrame:
             if top is None or (isinstance(top, int) and top < 2**63):
                 small.append(series.cast(like(series.dtype, pl.Int64())))
     return frame.with_columns(small) if small else frame
+
+
+# Times, as comparable values.
+
+_ZONE = r"(?:Z|[+-]\d\d:?\d\d)$"
+_ISO = rf"^\d{{4}}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:{_ZONE[:-1]})?)?)?$"
+_ZONED = rf":\d\d(?:\.\d+)?{_ZONE}"
+_FORMAT = "%Y-%m-%d %H:%M:%S%.f"
+_TIME = pl.Datetime("us")
+
+
+def instants(texts: pl.Series, zone: str | None) -> pl.Series:
+    """Parse ISO texts with an offset, or those without if no zone is given; null for others.
+
+    Null also for years that nanoseconds cannot represent, which would wrap around.
+    """
+    zoned = texts.str.contains(_ZONED)
+    fits = texts.str.slice(0, 4).is_between("1678", "2261")
+    parsed = moments(texts.set((zoned if zone is None else ~zoned) | ~fits, None), "ns")
+    if zone is None:
+        return parsed
+    return parsed.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+
+
+def moments(times: pl.Series, unit: Literal["us", "ns"] = "us") -> pl.Series:
+    """Convert times to a comparable dtype: ISO text is parsed, null if invalid.
+
+    Args:
+        unit: of parsed text.
+    """
+    if isinstance(times.dtype, TEXTS):
+        text = times.cast(pl.String)
+        text = text.set(~text.str.contains(_ISO), None).str.replace("T", " ")
+        zoned = text.str.contains(_ZONED)
+        text = text + text.str.len_bytes().replace_strict(
+            {7: "-01 00:00:00", 10: " 00:00:00", 16: ":00"}, default="", return_dtype=pl.String
+        )
+        if not zoned.any():
+            return text.str.to_datetime(_FORMAT, strict=False, time_unit=unit)
+        text = text.str.replace("Z$", "+00:00").str.replace(r"( \d\d:\d\d)([+-])", "$1:00$2")
+        aware = text.str.to_datetime(f"{_FORMAT}%z", strict=False, time_unit=unit)
+        return aware.dt.convert_time_zone("UTC")
+    if times.dtype == pl.Date:
+        return times.cast(_TIME)
+    if isinstance(times.dtype, pl.Datetime):
+        zone = None if times.dtype.time_zone is None else "UTC"
+        return times.cast(pl.Datetime("us", zone))
+    return times.cast(pl.Int64) if times.dtype.is_integer() else times

@@ -38,7 +38,7 @@ from .annotations.format import FIRST
 from .both_sides import LABEL_COLUMNS
 from .collecting import Prepared
 from .dtypes import TEXTS as TEXT_DTYPES
-from .dtypes import canonical_dtype, inferred_note, reread
+from .dtypes import canonical_dtype, inferred_note, instants, reread
 from .files import refuse_expanding
 from .geometry import (
     BOX_NAMES,
@@ -64,8 +64,8 @@ from .sources.explain import explain
 from .sources.json_rows import EXACT, rounded_words
 from .sources.scanning import scan
 from .sources.tables import READ_FAILURES
-from .training import instants, step_columns
-from .where import SIDES, Condition, filtered, plan_where
+from .training import step_columns
+from .where import Condition, filtered, plan_where
 
 # Several files of one side that speak of the same datums: perhaps of two models, scored as one.
 
@@ -419,8 +419,11 @@ _OFTEN_OTHERS = {OCCLUDED.name, TRUNCATED.name, ALPHA.name}
 
 
 def only_keypoints(inputs: Inputs, task: str, options: Options) -> bool:
-    """Return whether both sides have keypoints, and one of them no other geometry."""
-    sides = []
+    """Return whether both sides have keypoints, and one of them no other geometry.
+
+    COCO files may have keypoints that were not read.
+    """
+    lone = False
     for role in (PREDICTIONS, GROUND_TRUTHS):
         table = tables.contracts(task).get(role)
         if table is None or table.shape != "boxes" or role not in inputs.schemas:
@@ -429,10 +432,10 @@ def only_keypoints(inputs: Inputs, task: str, options: Options) -> bool:
         exprs = recognise(
             schema, table, options.columns, options.box_format, options.angle_format
         ).exprs
-        if POINTS not in exprs:
+        if POINTS not in exprs and inputs.sources[role].format != "coco":
             return False
-        sides.append({*CORNER_NAMES, *SHAPED_NAMES} & exprs.keys())
-    return not all(sides)
+        lone |= POINTS in exprs and exprs.keys().isdisjoint((*CORNER_NAMES, *SHAPED_NAMES))
+    return lone
 
 
 def leave_unread(tables: Mapping[str, Side], options: Options) -> None:
@@ -610,19 +613,9 @@ def early_notes(
     task = sides[TABLE if TABLE in sides else PREDICTIONS].table.task
     of_rules: list[Note] = []
     problems: list[Problem] = []
-    names = values.DISTINGUISHING.get(task, values.MODELS)
-    for role, side in sides.items():
-        schema, naming = side.schema, side.naming
-        if role in SIDES and (
-            naming.constant is not None
-            or not names.isdisjoint(map(str.casefold, schema))
-            or (task in values.LISTED and pl.List in schema.values())
-            or ("prediction" in naming.exprs and len(schema) > len(naming.exprs))
-        ):
-            active, evidence_values = values.evidence_of(ready, options)
-            if active:
-                of_rules, problems = rules.apply(values.RULES, task, active, evidence_values)
-            break
+    active, evidence_values = values.evidence_of(ready, options)
+    if active:
+        of_rules, problems = rules.apply(values.RULES, task, active, evidence_values)
     if PREDICTIONS in sides and GROUND_TRUTHS in sides and not problems:
         signals, evidence = columns.evidence_of(ready, options)
         if evidence is not None:

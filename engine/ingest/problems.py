@@ -268,10 +268,6 @@ def problems_of_parts(parts: Iterable[Sequence[Problem]]) -> list[Problem]:
     return sorted(merged, key=lambda problem: problem.step)
 
 
-class PointsAlone(InputError):
-    """Rows with only keypoints, read for boxes, polygons or masks."""
-
-
 class ChecksFailed(InputError):
     """All problems of the input together, one line each. Code and facts are those of the first."""
 

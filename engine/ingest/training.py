@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import msgspec
 import numpy as np
@@ -19,22 +18,14 @@ from evalengine.schemas.wording import option
 
 from ..schemas.arrays import Array
 from . import dtypes
-from .dtypes import TEXTS
+from .dtypes import TEXTS, moments
 from .infer import recognise
 from .problems import Note, Problem, count_of, listing, note_of, refuse
 from .recognise import Finder, Naming, Side
 from .source import Source
 from .sources.tables import open_source, schema_of
 
-# Rows of a training table in order of time, and the steps of their series.
-
-
 _BY = ("series", "label_key")
-_ZONE = r"(?:Z|[+-]\d\d:?\d\d)$"
-_ISO = rf"^\d{{4}}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:{_ZONE[:-1]})?)?)?$"
-_ZONED = rf":\d\d(?:\.\d+)?{_ZONE}"
-_FORMAT = "%Y-%m-%d %H:%M:%S%.f"
-_TIME = pl.Datetime("us")
 _UNEVEN = 0.1  # difference of a season's length from the usual, as of years
 
 
@@ -189,45 +180,6 @@ def _timed(rows: pl.DataFrame, by: Sequence[str], description: str) -> pl.DataFr
             count=n,
         )
     return rows
-
-
-def instants(texts: pl.Series, zone: str | None) -> pl.Series:
-    """Parse ISO texts with an offset, or those without if no zone is given; null for others.
-
-    Null also for years that nanoseconds cannot represent, which would wrap around.
-    """
-    zoned = texts.str.contains(_ZONED)
-    fits = texts.str.slice(0, 4).is_between("1678", "2261")
-    parsed = moments(texts.set((zoned if zone is None else ~zoned) | ~fits, None), "ns")
-    if zone is None:
-        return parsed
-    return parsed.dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
-
-
-def moments(times: pl.Series, unit: Literal["us", "ns"] = "us") -> pl.Series:
-    """Convert times to a comparable dtype: ISO text is parsed, null if invalid.
-
-    Args:
-        unit: of parsed text.
-    """
-    if isinstance(times.dtype, TEXTS):
-        text = times.cast(pl.String)
-        text = text.set(~text.str.contains(_ISO), None).str.replace("T", " ")
-        zoned = text.str.contains(_ZONED)
-        text = text + text.str.len_bytes().replace_strict(
-            {7: "-01 00:00:00", 10: " 00:00:00", 16: ":00"}, default="", return_dtype=pl.String
-        )
-        if not zoned.any():
-            return text.str.to_datetime(_FORMAT, strict=False, time_unit=unit)
-        text = text.str.replace("Z$", "+00:00").str.replace(r"( \d\d:\d\d)([+-])", "$1:00$2")
-        aware = text.str.to_datetime(f"{_FORMAT}%z", strict=False, time_unit=unit)
-        return aware.dt.convert_time_zone("UTC")
-    if times.dtype == pl.Date:
-        return times.cast(_TIME)
-    if isinstance(times.dtype, pl.Datetime):
-        zone = None if times.dtype.time_zone is None else "UTC"
-        return times.cast(pl.Datetime("us", zone))
-    return times.cast(pl.Int64) if times.dtype.is_integer() else times
 
 
 def digest_of(rows: pl.DataFrame) -> str:

@@ -33,10 +33,6 @@ RUNS = words(
     " training_step iteration iter"
 )
 """Names of columns for the run of a model, where each datum has rows of nearly all its values."""
-DISTINGUISHING = {"detection": MODELS | RUNS}
-"""Names of columns that rules look at, by task; elsewhere only those of models."""
-LISTED = frozenset(["text", "classification"])
-"""Tasks with rules about columns of lists."""
 _SPANS = words("spans span entities entity annotations ents predicted_spans")
 _ENDS = words("start end begin stop offset start_offset end_offset start_char end_char")
 _FIELDS = 2  # of a struct that make a span: both ends, or an end and a length
@@ -83,16 +79,16 @@ def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Values]:
         side = ready.sides.get(role)
         if side is None:
             continue
-        names = DISTINGUISHING.get(side.table.task, MODELS)
+        names = MODELS | RUNS if side.table.runs else MODELS
         if role != GROUND_TRUTHS and not names.isdisjoint(map(str.casefold, side.schema)):
             models[role] = [name for name in side.schema if name.casefold() in names]
             signals.add("model_column")
-        if side.table.task == "text":
+        if "text" in side.naming.exprs and pl.List in side.schema.values():
             idle = side.schema.keys() - side.naming.used
             if columns := [name for name in side.schema if name in idle and _is_span(name, side)]:
                 spans[role] = columns
                 signals.add("spans_unread")
-        if side.table.task == "regression" and (columns := _other_predictions(side, options)):
+        if columns := _other_predictions(side, options):
             forecasts[role] = columns
             signals.add("numbers_unread")
         if side.naming.constant is not None:
@@ -211,7 +207,7 @@ def _runs(evidence: Values, role: str, column: str) -> bool:
     """
     side = evidence.ready.sides[role]
     exprs, datum = side.naming.exprs, side.table.datum
-    if side.table.task != "detection" or column in side.naming.used:
+    if not side.table.runs or column in side.naming.used:
         return False
     keys = [name for name in (datum, "label_value") if name in exprs]
     read = {name: exprs[name] for name in (*keys, *CORNER_NAMES) if name in exprs}

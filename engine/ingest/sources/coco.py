@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from operator import itemgetter
 from typing import Any
@@ -18,7 +18,7 @@ from ...schemas.errors import EvalengineError, InputError, ReadError
 from ...schemas.wording import option
 from ..annotations.format import without_empty
 from ..geometry import BOX_NAMES
-from ..problems import Note, PointsAlone
+from ..problems import Note
 from ..source import SEGMENTED, Source
 from .json_columns import NotFlat, list_column, scan
 from .json_rows import UNREADABLE, decode_rows, malformed, misfit
@@ -484,7 +484,14 @@ def _rows(
     frame = _joined(pieces)
     if not wanted and frame.width and frame["xmin"].null_count():
         return _rows(buffer, name, what, wanted=SEGMENTED)
-    _refuse_bare(frame, buffer, name, what)
+    if not frame.is_empty():
+        geometry = ("xmin", *(field for field in _FIELDS if field in frame.columns))
+        bare = frame.select(pl.all_horizontal(pl.col(geometry).is_null())).to_series()
+        if bare.any():
+            mentioned = {one for one in _FIELDS if _mentions(buffer, b'"%s"' % one.encode())}
+            if bare.all() and "keypoints" in mentioned - wanted and "obb" not in mentioned:
+                return _rows(buffer, name, what, wanted=frozenset({"keypoints"}))
+            _refuse_bare(bare, mentioned - wanted, name, what)
     return _tidy(frame)
 
 
@@ -690,32 +697,22 @@ def _tidy(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Note, ...]]:
     return frame, tuple(notes)
 
 
-def _refuse_bare(frame: pl.DataFrame, buffer: Any, name: str, what: str) -> None:
+def _refuse_bare(bare: pl.Series, unread: Collection[str], name: str, what: str) -> None:
     """Refuse rows that have neither a box nor any other geometry."""
-    if frame.is_empty():
-        return
-    bare = frame["xmin"].is_null()
-    for field in _FIELDS:
-        if field in frame.columns:
-            bare &= frame[field].is_null()
-    if bare.any():
-        mentioned = {field for field in _FIELDS if _mentions(buffer, b'"%s"' % field.encode())}
-        unread = {"keypoints": "keypoints", "obb": "oriented boxes"}
-        ways = [
-            f"To compare their {words}, write {option('iou_type', field)}."
-            for field, words in unread.items()
-            if field in mentioned and field not in frame.columns
-        ]
-        way = " ".join(ways) or "Give them one, or remove them."
-        points = bool(bare.all()) and {*unread} & mentioned == {"keypoints"} and len(ways) == 1
-        raise (PointsAlone if points else InputError)(
-            f"{name}: {bare.sum():,} of {frame.height:,} {what}s have neither bbox nor"
-            f" segmentation, first {what} {bare.arg_true()[0]:,} (counted from 0). {way}",
-            code="geometry_missing",
-            count=int(bare.sum()),
-            of=frame.height,
-            row=bare.arg_true()[0],
-        )
+    ways = [
+        f"To compare their {words}, write {option('iou_type', field)}."
+        for field, words in (("keypoints", "keypoints"), ("obb", "oriented boxes"))
+        if field in unread
+    ]
+    way = " ".join(ways) or "Give them one, or remove them."
+    raise InputError(
+        f"{name}: {bare.sum():,} of {len(bare):,} {what}s have neither bbox nor"
+        f" segmentation, first {what} {bare.arg_true()[0]:,} (counted from 0). {way}",
+        code="geometry_missing",
+        count=int(bare.sum()),
+        of=len(bare),
+        row=bare.arg_true()[0],
+    )
 
 
 # COCO in memory: the dict of a whole file, an object of pycocotools, or a list of results.

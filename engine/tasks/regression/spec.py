@@ -23,8 +23,7 @@ from ...tallies.paired_values import Paired, PairedView
 from ...tallies.stats import Column, Fill, Stats, row_places
 from ..contents import ROWS, Content, Contents, Rows
 from ..counted import cells_per_group, counts_in_parts, merge_by, view_of
-from ..encoding import Workers, hashes_of
-from ..marks import MARKS, is_usual
+from ..encoding import MARKS, Workers, hashes_of, is_usual
 from ..per_datum import FRAME, per_datum_frame
 from ..rules import out_of_step
 from ..task import Common, Cuts, EachView, Losses, PageFrame, Sample, Task, Unanswered

@@ -17,8 +17,7 @@ from ...schemas.contract import ROW, TABLE
 from ...schemas.tables import PASSES, VALUES_BESIDE
 from ...schemas.wording import option
 from ...tallies.stats import Column, Stats
-from ..encoding import row_of_datums, table_datums
-from ..marks import MARKS, is_usual
+from ..encoding import MARKS, is_usual, row_of_datums, table_datums
 from ..per_datum import StatsTallies, no_labels
 from .dialects import Settings
 from .metrics import ABSENT, MISSING, SCORED, STATUS, weight_of
