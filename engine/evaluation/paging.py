@@ -110,9 +110,9 @@ def distribution(values: pl.LazyFrame) -> pl.DataFrame:
         .group_by(*of, "bin")
         .agg(count=pl.len().cast(pl.Int64))
     )
-    every = ranges.join(pl.LazyFrame({"bin": range(BINS)}), how="cross")
+    every = ranges.with_columns(bin=pl.lit([*range(BINS)])).explode("bin")
     return (
-        every.join(counts, on=[*of, "bin"], how="left", nulls_equal=True)
+        every.join(counts, on=[*of, "bin"], how="left", nulls_equal=True, maintain_order="left")
         .select(
             *of,
             low=pl.col("low") + width * pl.col("bin"),

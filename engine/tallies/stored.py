@@ -61,15 +61,23 @@ def save(
         fingerprint: fingerprint of its plan (:class:`evalengine.evaluation.planner.Plan`), which
             :func:`load` may check.
         about: further JSON-compatible data.
-        lasting: sync to disk, so that the file survives a machine failure; unnecessary for files
-            that are useless after one.
+        lasting: sync to disk, so that the file survives a machine failure, and omit the seconds of
+            steps; unnecessary for files that are useless after one.
 
     Raises:
         OSError: the disk is full, or the folder cannot be written.
     """
     with whole_file(path, lasting=lasting) as file:
         named = things if isinstance(things, Mapping) else {WHOLE: things}
+        if lasting:  # the same input and options give the same bytes
+            named = {name: _timeless(thing) for name, thing in named.items()}
         write(named, file, fingerprint=fingerprint, about=about)
+
+
+def _timeless(thing: Any) -> Any:
+    """Return tallies without the seconds of steps."""
+    timed = "seconds" in getattr(thing, "__struct_fields__", ())
+    return msgspec.structs.replace(thing, seconds={}) if timed else thing
 
 
 def write(

@@ -320,3 +320,17 @@ class TestNames:
         as_counts(4)
         with pytest.raises(ee.InputError):
             stored.load(tmp_path / "two")
+
+
+@pytest.mark.parametrize("tables", ["retrieval/run qrels", "classification/urgent"])
+def test_the_same_run_gives_the_same_bytes(tables: str, tmp_path: Path) -> None:
+    folder, *names = tables.replace("/", " ").split()
+    examples = Path(__file__).parent.parent.parent / "examples" / folder
+    paths = [examples / f"{name}.parquet" for name in names]
+    for i in range(3):
+        ee.score(*paths, intervals=95).save(tmp_path / str(i))
+    files = sorted(path.name for path in (tmp_path / "0").iterdir())
+    assert {"tally.zip", "metrics.parquet"} <= {*files}
+    for name in files:
+        if name != "run.json":  # has the time of the run and the seconds of its steps
+            assert len({(tmp_path / str(i) / name).read_bytes() for i in range(3)}) == 1, name
