@@ -99,20 +99,38 @@ def test_an_unknown_format_says_what_is_readable(tmp_path: Path) -> None:
     assert refusal(tmp_path / "t.xyz").has("format_unknown")
 
 
-@pytest.mark.parametrize("mark", [";", ","])
-def test_line_of_excel_that_names_the_separator(tmp_path: Path, mark: str) -> None:
+@pytest.mark.parametrize("mark", [";", ",", "\t"])
+@pytest.mark.parametrize("begin", ["", "\ufeff"])
+def test_line_of_excel_that_names_the_separator(tmp_path: Path, mark: str, begin: str) -> None:
     path = tmp_path / "t.csv"
-    rows = [["id", "y_true", "y_prob"], ["1", "1", "0.9"]]
-    path.write_text("\n".join([f"sep={mark}", *map(mark.join, rows)]) + "\n")
-    message = refusal(path)
-    assert message.has("file_malformed", line=1)
+    rows = [["id", "y_true", "y_pred"], ["1", "1", "1.5"], ["2", "1", "1"]]
+    path.write_text(begin + "\r\n".join([f"sep={mark}", *map(mark.join, rows)]) + "\r\n")
+    for options in ({}, {"memory_limit": "1GB"}):
+        assert ee.score(path, task="regression", **options).value("MAE") == 0.25
+    (tmp_path / "u.csv").write_text("\n".join(map(mark.join, rows)))
+    with refused("files_differ", ee.ReadError, file=str(path)):
+        ee.score(str(tmp_path / "*.csv"), task="regression")
+    path.write_text(path.read_text() + mark.join("1234") + "\n")
+    with refused("file_malformed", ee.ReadError, line=5):
+        ee.score(path, task="regression")
 
 
 def test_broken_lines_are_named(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text('{"datum_id": 1}\n{"datum_id":\n')
     message = refusal(path)
-    assert message.has("file_malformed")
+    assert message.has("file_malformed", line=2)
+    assert "column 13" in message
+
+
+@pytest.mark.parametrize("n", [1, 2, 30_000])
+def test_broken_json_is_named_by_line_and_column(tmp_path: Path, n: int) -> None:
+    path = tmp_path / "t.json"
+    row = '{"image_id": "ä", "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}'
+    path.write_text("[\n" + f"{row},\n" * n + row.replace(", 2", " 2"))
+    message = refusal(path)
+    assert message.has("not_json", line=n + 2)
+    assert ", column 48: " in message
 
 
 @pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e400"])

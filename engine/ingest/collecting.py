@@ -205,7 +205,7 @@ def _with_texts(side: Side, problem: Problem) -> Problem:
     number = text.cast(pl.Float64, strict=False)
     strange = text.is_not_null() & ~number.is_finite().fill_null(value=False)
     rows = side.source.frame.select(row=pl.int_range(pl.len()), text=text, strange=strange)
-    commas = pl.col("text").str.contains(r"^\s*[-+]?\d*,\d+\s*$") & pl.col("strange")
+    commas = pl.col("text").str.contains(r"^\s*[-+]?[\d.]*[,.]\d+\s*$") & pl.col("strange")
     counted, filled, decimal = (
         rows.select(pl.col("strange").sum(), pl.col("text").count(), commas=commas.sum())
         .collect()
@@ -216,7 +216,7 @@ def _with_texts(side: Side, problem: Problem) -> Problem:
     first = rows.filter("strange").head(3).collect()
     shown = "; ".join(f"row {row}: {value[:40]!r}" for row, value, _ in first.iter_rows())
     few = " For missing values, use empty fields, or remove the rows."
-    point = " Write decimal points, not commas." if decimal == counted else ""
+    point = " Write decimal points, and no separators of thousands." if decimal == counted else ""
     if first["text"].str.contains(r"^\s*[-+]?[\d.]+\s*%\s*$").all():
         point = " Write percentages as shares: 0.87 for 87%."
     return problem.extended(

@@ -230,12 +230,18 @@ _MARKED = {
     "decimal commas": (
         ",",
         r"^\s*[-+]?[\d.]*(,\d+)?\s*$",
-        "Write decimal points, or read the file with polars.read_csv(..., decimal_comma=True) and"
-        " give the table",
+        "Write decimal points and no separators of thousands: pl.col(name)"
+        ".str.replace_all('.', '', literal=True).str.replace(',', '.').cast(pl.Float64)",
+    ),
+    "points between thousands": (
+        ".",
+        r"^\s*[-+]?\d{1,3}(\.\d{3})*\s*$",
+        "Remove them: pl.col(name).str.replace_all('.', '', literal=True).cast(pl.Float64)",
     ),
     "percent signs": ("%", r"^\s*[-+]?[\d.]+\s*%?\s*$", "Write shares: 0.87 for 87%"),
 }
 """Name -> mark, pattern of texts, and the remedy."""
+SEPARATED = ("thousands separators", "decimal commas", "points between thousands")
 
 
 def refuse_marked(texts: Sequence[pl.Series], task: str, *names: str) -> None:

@@ -29,6 +29,7 @@ from ..schemas.wording import option
 from . import dtypes
 from .both_sides import LABEL_COLUMNS
 from .dtypes import (
+    SEPARATED,
     as_numbers,
     beyond_classes,
     decided,
@@ -660,7 +661,7 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
             values = head_of(inputs.sources[role], names, _LOOKED_AT)
             if texts := [one for one in values if one.dtype == pl.String]:
                 if all(one.dtype == pl.String or fractional(one) for one in values):
-                    refuse_marked(texts, task, "thousands separators", "decimal commas")
+                    refuse_marked(texts, task, *SEPARATED)
                     if len(texts) < len(values):
                         refuse_marked(texts, task, "percent signs")
                 others = any(fractional(one) for head in heads for group in head for one in group)

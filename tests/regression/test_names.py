@@ -205,7 +205,7 @@ def test_decimal_commas_are_refused() -> None:
     rows = pl.DataFrame({"y_true": ["3,14", "2"], "y_pred": ["3,1", "-1.002,5"]})
     with pytest.raises(InputError, match=r"decimal commas, first '3,1', '-1\.002,5'"):
         ee.score(rows)
-    for texts in (["1,000.5", "998.5"], ["12,345", "1,234,567"]):
+    for texts in (["1,000.5", "998.5"], ["12,345", "1,234,567"], ["12.345", "1.234.567"]):
         with refused("wrong_dtype", columns=["y_pred", "y_true"]) as caught:
             ee.score(pl.DataFrame({"y_true": texts, "y_pred": texts}))
         assert "thousands" in str(caught.value)

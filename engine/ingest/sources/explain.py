@@ -158,9 +158,9 @@ def _misfit(name: str) -> str:
     with open(name, encoding="utf-8-sig", newline="") as file:
         rows = csv.reader(file, delimiter=separator(name), strict=True)
         header = next(rows, [])
-        width, last = len(header), 1
-        if ";".join(header).lower().startswith("sep="):
-            return "line 1 names the separator, as Excel writes it. Remove this line."
+        if header[:1] and header[0].lower().startswith("sep="):
+            header = next(rows, [])
+        width, last = len(header), rows.line_num
         try:
             for row in rows:
                 if len(row) > width:
@@ -194,9 +194,11 @@ def _wrong(line: bytes, format_: str) -> str:
         return value
 
     try:
-        read = json.loads(text, parse_constant=strange.append, parse_float=number)
+        read = json.loads(text.rstrip(), parse_constant=strange.append, parse_float=number)
         is_object = isinstance(read, dict)
-        fault = "is not JSON object"
+        fault = "is not a JSON object"
+    except json.JSONDecodeError as error:
+        is_object, fault = False, f"is not JSON (column {error.colno}: {error.msg})"
     except (ValueError, RecursionError) as error:
         is_object, fault = False, f"is not JSON ({error})"
     shown = text.strip()[:_SHOWN]

@@ -73,7 +73,7 @@ def _decode(
     except msgspec.ValidationError as error:
         raise misfit(error, name, what, done) from None
     except UNREADABLE as error:
-        raise malformed(error, piece, start - len(opening), name) from None
+        raise malformed(error, piece, start - len(opening), name, buffer) from None
 
 
 def misfit(error: Exception, name: str, what: str, done: int = 0) -> ReadError:
@@ -95,8 +95,14 @@ def misfit(error: Exception, name: str, what: str, done: int = 0) -> ReadError:
     return ReadError(message, code="file_malformed", field=field, row=row)
 
 
-def malformed(error: Exception, piece: bytes, offset: int, name: str) -> ReadError:
-    """Make the error for text that is not JSON, with the surrounding text."""
+def malformed(
+    error: Exception, piece: bytes, offset: int, name: str, whole: Any = None
+) -> ReadError:
+    """Make the error for text that is not JSON, with its place and the surrounding text.
+
+    Args:
+        whole: the file's bytes, if the piece is a part of them.
+    """
     text = str(error)
     if isinstance(error, RecursionError):
         return ReadError(
@@ -113,17 +119,35 @@ def malformed(error: Exception, piece: bytes, offset: int, name: str) -> ReadErr
     if place is None:
         return ReadError(f"{name}: not JSON in UTF-8: {text}. Write it again.", code="not_json")
     at = int(place.group(1))
-    around = piece[max(0, at - 40) : at + 20].decode("utf-8", "replace")
+    around = " ".join(piece[max(0, at - 40) : at + 20].decode("utf-8", "replace").split())
     reason = re.sub(r"^JSON is malformed: | \(byte \d+\)$", "", text)
     advice, code = "Write it again.", "not_json"
     if re.match(rb"-?(NaN|Infinity|inf|nan)", piece[max(0, at - 1) : at + 10].lstrip(b" :,[-")):
         reason, advice = "NaN and Infinity are not JSON", "Repair or remove these values."
         code = "not_finite"
+    line, column = _line_and_column(piece if whole is None else whole, offset + at)
     return ReadError(
-        f"{name}: malformed JSON at byte {offset + at:,}: {reason}: ...{around}... {advice}",
+        f"{name}: malformed JSON at line {line:,}, column {column:,}: {reason}: ...{around}..."
+        f" {advice}",
         code=code,
         byte=offset + at,
+        line=line,
     )
+
+
+_CHUNK = 1 << 20
+_WITHIN_CHARACTERS = bytes(range(0x80, 0xC0))  # of UTF-8: all bytes but the first
+
+
+def _line_and_column(whole: Any, place: int) -> tuple[int, int]:
+    """Return line and column of a byte, both from 1; columns are characters."""
+    line, column = 1, 1
+    for start in range(0, place, _CHUNK):
+        chunk = bytes(whole[start : min(start + _CHUNK, place)])
+        if breaks := chunk.count(b"\n"):
+            line, column, chunk = line + breaks, 1, chunk[chunk.rfind(b"\n") + 1 :]
+        column += len(chunk.translate(None, _WITHIN_CHARACTERS))
+    return line, column
 
 
 # Mappings ``{"q1": {"d1": 1.5}}``, as many retrieval tools keep runs and qrels, to columns.

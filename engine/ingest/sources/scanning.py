@@ -31,6 +31,8 @@ _AGAIN = re.compile(r"_duplicated_\d+$")  # how Polars names another column of o
 _INTEGER = r"^-?\d+$"
 _ZEROS = r"^-?0\d"
 _FLOAT = r"^[-+]?((\d*\.\d+)([eE][-+]?\d+)?|inf|NaN|\d+[eE][-+]?\d+|\d+\.)$"
+_SEPARATOR = re.compile(r'\ufeff?"?sep=([,\t;|])"?\s*$', re.I)
+"""A first line that names the separator, as Excel writes it."""
 _TRUTH = r"(?i)^(true|false)$"
 _WHOLE, _NAME, _NUMBER, _BOOL, _TEXT = 1, 2, 4, 8, 16
 """Kinds of values as bits; the kinds of a column are their sum."""
@@ -53,7 +55,7 @@ def scan_csv(
     Types are inferred from all rows, not the first hundred, with the rules of Polars. Rows are read
     in batches, so that large or highly compressed files are not loaded at once. An integer column
     with leading zeros (``007``), or with integers too large for any type, stays a string. Blank
-    lines are skipped.
+    lines are skipped, and so is a first line ``sep=;``, as Excel writes it.
 
     Args:
         held: receives the sizes of columns of long texts.
@@ -62,13 +64,13 @@ def scan_csv(
     Raises:
         ReadError: lines are comments, or a name is twice in the header.
     """
-    if not remote:
-        _refuse_comment(paths)
+    before_header = 0 if remote else _lines_before_header(paths)
 
     def scan(dtypes: dict[str, pl.DataType], path: str | None = None) -> pl.LazyFrame:
         return pl.scan_csv(
             paths,
             separator="," if remote else separator(paths[0]),
+            skip_rows=before_header,
             infer_schema=False,
             schema_overrides=dtypes,
             storage_options=storage_options,
@@ -88,11 +90,17 @@ def scan_csv(
     return frame.filter(pl.any_horizontal(pl.col(*full).is_not_null()))
 
 
-def _refuse_comment(paths: list[str]) -> None:
-    """Refuse files whose first line is a comment instead of the header."""
+def _lines_before_header(paths: list[str]) -> int:
+    """Return 1 if the first line of all files names the separator, otherwise 0.
+
+    Raises:
+        ReadError: a first line is a comment, or only some name the separator.
+    """
+    naming: dict[bool, str] = {}
     for path in paths:
         with open(path, encoding="utf-8", errors="replace", newline="") as file:
             line = file.readline().removeprefix("\ufeff")
+            naming.setdefault(_SEPARATOR.match(line) is not None, path)
             if line[:1] != "#":
                 continue
             following = file.read(_LOOKED_AT)
@@ -113,6 +121,14 @@ def _refuse_comment(paths: list[str]) -> None:
         )
         if following.lstrip()[:1] == "#" or fields > len(next(csv.reader([line], delimiter=mark))):
             raise _comments(path, f"line 1 is a comment ({line.strip()[:_SHOWN]!r})")
+    if len(naming) > 1:
+        raise ReadError(
+            f"{naming[True]}: line 1 names the separator, and that of {naming[False]} is the"
+            " header. Remove such lines, or write them in all files.",
+            code="files_differ",
+            file=naming[True],
+        )
+    return int(True in naming)
 
 
 def _comments(path: str, syntax: str) -> ReadError:
@@ -248,6 +264,8 @@ def separator(path: str) -> str:
         return ","
     with open(path, encoding="utf-8", errors="replace") as file:
         header = file.readline()
+    if named := _SEPARATOR.match(header):
+        return named[1]
     return max(",\t;|", key=header.count) if any(mark in header for mark in "\t;|") else ","
 
 
