@@ -16,14 +16,14 @@ from ..schemas.options import Options
 from .geometry import CORNER_NAMES
 from .infer import recognise
 from .problems import Note, count_of, listing, note_of, refuse
-from .recognise import Finder
+from .recognise import Finder, Naming
 from .source import Source
 from .sources.tables import open_source, schema_of
 
 if TYPE_CHECKING:
     from .opening import Inputs
 
-_ID = "datum_id"
+_ID, _FORM = "datum_id", "form"
 _SHOWN = 5
 _LEFT_OUT = "regions_left_out"
 
@@ -62,21 +62,23 @@ def with_regions(
     datums = inputs.sources[GROUND_TRUTHS].datums
     table = inputs.schemas.get(DATUMS, {})
     if datums is not None and COLUMN.name in datums.columns and COLUMN.name not in table:
-        frames.append(_of_lists(datums))  # the user gave another table of datums
+        # the user gave another table of datums
+        frames.append(_of_lists(datums, contracts[DATUMS], options))
     filled = [frame for frame in frames if frame.height]
     if not filled and not (always and frames):
         return inputs
     frames = filled or frames[:1]
     ids = _ids(inputs, contracts, options)
+    forms = ids[_FORM]
     regions = pl.concat(
-        frame.with_columns(pl.col(_ID).cast(ids.dtype, strict=False)) for frame in frames
+        frame.with_columns(pl.col(_ID).cast(forms.dtype, strict=False)) for frame in frames
     )
-    lone = regions.filter(~pl.col(_ID).is_in(ids.implode()) | pl.col(_ID).is_null())[_ID]
+    lone = regions.filter(~pl.col(_ID).is_in(forms.implode()) | pl.col(_ID).is_null())[_ID]
     if 0 < regions.height == len(lone):
         raise InputError(
             f"regions: none of their {count_of(lone.n_unique(), 'datum id')} is a datum, first"
             f" {listing(lone.head(_SHOWN).to_list(), len(lone))}; the datums' are"
-            f" {listing(ids.head(_SHOWN).to_list(), len(ids))}.",
+            f" {listing(forms.head(_SHOWN).to_list(), len(forms))}.",
             code="ids_differ",
             table="regions",
         )
@@ -98,8 +100,8 @@ def with_regions(
     )
     lists = boxes.group_by(_ID, maintain_order=True).agg(COLUMN.name)
     if DATUMS not in sources:
-        every = ids.to_frame().join(lists, on=_ID, how="left", maintain_order="left")
-        sources[DATUMS] = Source(every.lazy(), "regions")
+        every = ids.join(lists, left_on=_FORM, right_on=_ID, how="left", maintain_order="left")
+        sources[DATUMS] = Source(every.select(_ID, COLUMN.name).lazy(), "regions")
     else:
         sources[DATUMS] = _joined(sources[DATUMS], contracts[DATUMS], lists, options)
     schemas = {role: schema_of(source) for role, source in sources.items()}
@@ -111,15 +113,22 @@ def _of_table(contract: Table, options: Options) -> pl.DataFrame:
     regions = options.regions
     thing = regions.table if isinstance(regions, HeldTable) else regions
     source = open_source(list(thing) if isinstance(thing, tuple) else thing)
-    naming = recognise(schema_of(source), contract, options.columns, options.box_format)
+    naming = _recognised(schema_of(source), contract, options)
     refuse(naming.problems, {REGION_TABLE: source.description})
     rows = source.frame.select([naming.exprs[name] for name in (_ID, *CORNER_NAMES)]).collect()
     return _whole(rows, f"regions ({source.description})")
 
 
-def _of_lists(datums: pl.DataFrame) -> pl.DataFrame:
+def _recognised(schema: Mapping[str, pl.DataType], contract: Table, options: Options) -> Naming:
+    """Recognise the columns of a table, with datum ids in the form of ``id_format``."""
+    columns, boxes = options.columns, options.box_format
+    return recognise(schema, contract, columns, boxes, id_format=options.id_format)
+
+
+def _of_lists(datums: pl.DataFrame, contract: Table, options: Options) -> pl.DataFrame:
     """Regions of a file's images, one row each."""
-    flat = datums.select(_ID, COLUMN.name).filter(pl.col(COLUMN.name).list.len() > 0)
+    ids = _recognised(datums.select(_ID).schema, contract, options).exprs[_ID]
+    flat = datums.select(ids, COLUMN.name).filter(pl.col(COLUMN.name).list.len() > 0)
     rows = flat.with_columns(
         pl.col(COLUMN.name).map_elements(
             lambda values: [values[at : at + 4].to_list() for at in range(0, len(values), 4)],
@@ -167,7 +176,7 @@ def _of_truths(
     is_region = pl.col(label).is_null() & (pl.col(ignore).cast(pl.Int64, strict=False) == 1)
     if not always and not source.frame.select(is_region.any()).collect().item():
         return None
-    naming = recognise(schema, contract, options.columns, options.box_format)
+    naming = _recognised(schema, contract, options)
     names = (_ID, *CORNER_NAMES)
     if not {*names} <= naming.exprs.keys():
         return None
@@ -177,30 +186,37 @@ def _of_truths(
     return remaining, _whole(rows, "ground truths with ignore and without a label")
 
 
-def _ids(inputs: Inputs, contracts: Mapping[str, Table], options: Options) -> pl.Series:
-    """All datum ids of the sides, or of the table of datums."""
-    roles = [DATUMS] if DATUMS in inputs.sources else [PREDICTIONS, GROUND_TRUTHS]
-    columns: list[pl.Series] = []
+def _ids(inputs: Inputs, contracts: Mapping[str, Table], options: Options) -> pl.DataFrame:
+    """All datum ids of the sides, or of the table of datums, and their form by ``id_format``.
+
+    Ids of the predictions are in that form already, as it may add a step to them.
+    """
+    roles = [DATUMS] if DATUMS in inputs.sources else [GROUND_TRUTHS, PREDICTIONS]
+    frames: list[pl.DataFrame] = []
     for role in roles:
-        if role in inputs.sources:
-            expr = recognise(inputs.schemas[role], contracts[role], options.columns).exprs.get(_ID)
-            if expr is not None:
-                frame = inputs.sources[role].frame.select(expr.unique().alias(_ID)).collect()
-                columns.append(frame[_ID])
-    if not columns:
-        return pl.Series(_ID, [], dtype=pl.String)
-    dtype: Any = columns[-1].dtype
-    every = pl.concat([one.cast(dtype, strict=False) for one in columns])
-    return every.unique().drop_nulls().sort()
+        if role not in inputs.sources:
+            continue
+        schema = inputs.schemas[role]
+        form = _recognised(schema, contracts[role], options).exprs.get(_ID)
+        if form is None:
+            continue
+        written = recognise(schema, contracts[role], options.columns).exprs[_ID]
+        ids = form if role == PREDICTIONS else written
+        frames.append(inputs.sources[role].frame.select(ids, form.alias(_FORM)).unique().collect())
+    if not frames:
+        return pl.DataFrame(schema={_ID: pl.String, _FORM: pl.String})
+    dtypes: Any = frames[0].schema
+    every = pl.concat([frame.cast(dtypes, strict=False) for frame in frames])
+    return every.drop_nulls().unique(_FORM, keep="first", maintain_order=True).sort(_ID)
 
 
 def _joined(datums: Source, contract: Table, lists: pl.DataFrame, options: Options) -> Source:
     """The table of datums with further regions."""
     schema = schema_of(datums)
-    naming = recognise(schema, contract, options.columns)
-    frame = datums.frame.join(
+    naming = _recognised(schema, contract, options)
+    frame = datums.frame.with_columns(naming.exprs[_ID].alias("__form")).join(
         lists.rename({COLUMN.name: "__regions"}).lazy(),
-        left_on=naming.exprs[_ID].meta.undo_aliases(),
+        left_on="__form",
         right_on=_ID,
         how="left",
         maintain_order="left",
@@ -212,6 +228,6 @@ def _joined(datums: Source, contract: Table, lists: pl.DataFrame, options: Optio
             pl.col(present[0]).cast(pl.List(pl.Float64)).fill_null([]), regions
         )
     frame = frame.with_columns(regions.alias(present[0] if present else COLUMN.name)).drop(
-        "__regions"
+        "__regions", "__form"
     )
     return msgspec.structs.replace(datums, frame=frame, files=())

@@ -353,3 +353,38 @@ def test_ignored_labels_that_are_never_predicted_are_noted() -> None:
     assert "ignored_labels" not in kinds(truth.with_columns(ignore=pl.lit(0)))
     assert "ignored_labels" not in kinds(truth.with_columns(labels.replace("region", "car")))
     assert "ignored_labels" not in kinds(truth, found.clear())
+
+
+ONE = {"label_value": "x", "xmin": 1, "ymin": 1, "xmax": 5, "ymax": 5}
+AREA = {"xmin": 20, "ymin": 20, "xmax": 30, "ymax": 30}
+INSIDE = {"label_value": "x", "xmin": 21, "ymin": 21, "xmax": 25, "ymax": 25, "score": 0.95}
+
+
+@pytest.mark.parametrize("memory", [None, "1GB"])
+@pytest.mark.parametrize(
+    ("forms", "predicted", "true", "regions"),
+    [
+        (["stem"], ["a", "b"], ["a.jpg", "b.jpg"], ["a.jpg", "a", "/x/a.png"]),
+        (["extension"], ["a.b.png", "c.b.png"], ["a.b.jpg", "c.b.jpg"], ["a.b.jpg"]),
+        (["case"], ["A", "B"], ["a", "b"], ["A", "a"]),
+        (["+1"], [0, 1], [1, 2], [1]),
+        (["number", "+1"], ["f_0", "f_1"], ["x1", "x2"], ["1", "f_001"]),
+    ],
+)
+def test_ids_of_regions_are_rewritten_as_those_of_tables(
+    forms: list[str], predicted: list[Any], true: list[Any], regions: list[Any], memory: str | None
+) -> None:
+    found = [{"datum_id": one, **ONE, "score": 0.9} for one in predicted]
+    found.append({"datum_id": predicted[0], **INSIDE})
+    truths = [{"datum_id": one, **ONE} for one in true]
+    options: Any = {"id_format": forms, "metrics": ["AP"], "memory_limit": memory}
+    for one in regions:
+        datums = pl.DataFrame({"image": true, "size": [1, 2]})
+        table = pl.DataFrame([{"datum_id": one, **AREA}])
+        for extra in ({}, {"datums": datums}):
+            card = ee.score(pl.DataFrame(found), truths, regions=table, **extra, **options)
+            assert card.metrics["value"].to_list() == [1.0] * card.metrics.height
+    within = [{**row, "ignore": 0} for row in truths]
+    within.append({"datum_id": true[0], **AREA, "label_value": None, "ignore": 1})
+    card = ee.score(pl.DataFrame(found), pl.DataFrame(within), **options)
+    assert card.metrics["value"].to_list() == [1.0] * card.metrics.height
