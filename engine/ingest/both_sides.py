@@ -546,6 +546,8 @@ def side_pairs(frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     """
     pairs = {}
     for role, frame in frames.items():
+        if {"object_id", "region"} <= {*frame.columns}:  # regions are no objects
+            frame = frame.filter(~pl.col("region").cast(pl.Boolean).fill_null(value=False))
         for name, side in ((name, SIDE_OF.get(name, role)) for name in LABEL_COLUMNS):
             if name in frame.columns and role not in (DATUMS, SCORES):
                 pairs[side] = label_pairs(frame, name)

@@ -16,7 +16,7 @@ from evalengine.schemas.errors import InputError, ReadError, unknown
 from evalengine.schemas.option_values import make_options
 from evalengine.schemas.options import Options
 from evalengine.schemas.tables import TABLES as TABLE_CONTRACTS
-from evalengine.schemas.wording import option
+from evalengine.schemas.wording import in_python, option
 
 from .annotations.coco_writing import coco_files
 from .annotations.registry import get, look_at, open_annotations
@@ -236,7 +236,7 @@ def _report_notes(inputs: Inputs, tell: Tell | None) -> None:
 
 def _report(tell: Tell | None, warning: str) -> None:
     if tell is None:
-        warnings.warn(warning, stacklevel=4)
+        warnings.warn(in_python(warning), stacklevel=4)
     else:
         tell(warning, True)
 

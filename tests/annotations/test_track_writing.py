@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from refusals import refused
+from refusals import noted, refused
 
 import evalengine as ee
 
@@ -73,10 +73,12 @@ def test_tables_of_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize("to", ["tables", "kitti-tracking"])
 def test_the_confidence_of_a_prediction_is_its_score(tmp_path: Path, to: str) -> None:
     """And not whether it is considered, as that of a ground truth is."""
-    found, truth = sides(("pedestrian", "car"))
-    ee.convert(truth, found, out=tmp_path / "text", to="mot")
+    tracks, objects = sides(("pedestrian", "car"))
+    ee.convert(objects, tracks, out=tmp_path / "text", to="mot")
     text = tmp_path / "text"
-    files = ee.convert(text / "groundtruths", text / "predictions", out=tmp_path, to=to)
+    names: Any = {"label_map": {"pedestrian": "Pedestrian", "car": "Car"}}
+    found, truth = text / "predictions", text / "groundtruths"
+    files = ee.convert(truth, found, out=tmp_path, to=to, options=names)
     if to == "tables":
         assert "considered" not in pl.read_parquet(tmp_path / "predictions.parquet").columns
         assert "considered" in pl.read_parquet(tmp_path / "groundtruths.parquet").columns
@@ -121,7 +123,7 @@ def test_what_a_format_cannot_say(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("to", ["mot", "kitti-tracking"])
 def test_sequences_of_an_earlier_conversion_are_told(tmp_path: Path, to: str) -> None:
-    found, truth = sides(("pedestrian", "car"))
+    found, truth = sides(("Pedestrian", "Car"))
     heard: list[tuple[str, bool]] = []
 
     def hear(message: str, warning: bool) -> None:
@@ -150,8 +152,28 @@ write_files({"groundtruths/a.txt": die, "predictions/a.txt": die}, Path(sys.argv
     assert len(drafts) == 2
     for path in drafts:
         os.utime(path, (0, 0))
-    found, truth = sides(("pedestrian", "car"))
+    found, truth = sides(("Pedestrian", "Car"))
     written = ee.convert(truth, found, out=tmp_path, to="kitti-tracking")
     there = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.txt*")}
     assert there == {*written}
     assert not any(path.exists() for path in drafts)
+
+
+def test_what_kitti_reads_otherwise(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    clean = [side.with_columns(pl.col("frame") - 1) for side in sides(("Pedestrian", "Car"))]
+    ee.convert(clean[1].with_columns(truncated=1), clean[0], out=tmp_path, to="kitti-tracking")
+    assert not [one for one in recwarn if one.category is UserWarning]
+    found, truth = sides(("person", "Car"), truncated=pl.lit(0.5))
+    with (
+        pytest.warns(UserWarning, match=r"the labels 'person'.*label_map={.person.: .Car.}"),
+        pytest.warns(UserWarning, match="12 fractions in 'truncated'"),
+    ):
+        ee.convert(truth, found, out=tmp_path / "odd", to="kitti-tracking")
+    file = tmp_path / "odd/groundtruths/a.txt"
+    file.write_text(file.read_text().replace("Car 0 ", "Car 0.5 ") + REGION)
+    card = ee.score(tmp_path / "odd/predictions", tmp_path / "odd/groundtruths", metrics=["HOTA"])
+    assert noted(card, "truncated_fractions", count=3)
+    assert "DontCare" not in str(card.notes)
+
+
+REGION = "1 -1 DontCare -1 -1 -10 500 100 600 200 -1 -1 -1 -1000 -1000 -1000 -10\n"

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from ..geometry import CORNER_NAMES
-from ..problems import Note
+from ..problems import Note, note_of
 from ..source import Source
 from .format import (
     RINGS,
@@ -146,7 +146,13 @@ def _read_tracks(look: Look) -> Source:
         "region",
     )
     lone = (pl.col("object_id") < 0) & ~pl.col("region")
-    return without_ids(rows, images_of(names), negative=lone)
+    source = without_ids(rows, images_of(names), negative=lone)
+    cut = table.select((pl.col("truncated") % 1 != 0).sum()).item()
+    if cut:
+        words = "fraction", "fractions", "in 'truncated' read without decimals, as TrackEval does"
+        notes = (*source.notes, note_of("truncated_fractions", cut, words))
+        source = msgspec.structs.replace(source, notes=notes)
+    return source
 
 
 DOTA = Format("dota", (".txt",), _read_dota, _says(_DOTA))

@@ -17,7 +17,7 @@ from ...schemas.contract import words
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ..geometry import CORNER_NAMES
-from ..problems import Note, count_of, listing
+from ..problems import count_of, listing, note_of
 from ..source import Source
 from .format import Format, Layout, Look, broken, head_of, is_number, stems_or_paths, text_of
 
@@ -90,10 +90,8 @@ def sequences_of(files: tuple[str, ...], look: Look) -> list[str]:
 def without_ids(rows: pl.DataFrame, datums: pl.DataFrame, *, negative: pl.Expr) -> Source:
     """Drop rows without a track id, with a note."""
     many = rows.select(negative.sum()).item()
-    message = (
-        f"{many:,} lines without an id (-1), such as detections, are not tracks and are skipped."
-    )
-    notes = (Note("boxes_without_id", message, many),) if many else ()
+    words = "line", "lines", "without an id (-1), as of detections, skipped"
+    notes = (note_of("boxes_without_id", many, words),) if many else ()
     return Source(rows.filter(~negative).lazy(), datums=datums, notes=notes)
 
 
@@ -222,6 +220,8 @@ def track_files(
             continue
         side = _sayable(side, form, name, warn)
         lines = FORMS[form](_boxed(side, name), name)
+        if form == _KITTI:
+            _warn_of_kitti(side, name, warn)
         for sequence in sequences:
             rows = lines.filter(side["sequence"].cast(pl.String) == sequence)
             nested = form == MOT.name and name == _TRUTHS
@@ -262,6 +262,27 @@ def _from_one(
         name: None if side is None else side.with_columns(pl.col("frame") + 1)
         for name, side in sides.items()
     }
+
+
+def _warn_of_kitti(side: pl.DataFrame, name: str, warn: Callable[[str], object]) -> None:
+    """Warn of labels and truncations that KITTI's tools read otherwise, or not at all."""
+    labels = side["label_value"].cast(pl.String).unique().sort()
+    if odd := labels.filter(~labels.is_in(_KITTI_CLASSES)).drop_nulls().to_list():
+        warn(
+            f"{name}: KITTI has no class for the labels {listing(odd[:5], len(odd))}, which are"
+            f" written unchanged. It has {', '.join(_KITTI_CLASSES)};"
+            f" {option('label_map', {odd[0]: 'Car'})} renames one."
+        )
+    if "truncated" in side.columns:
+        cut = side.filter(pl.col("truncated").cast(pl.Float64) % 1 != 0).height
+        if cut:
+            warn(
+                f"{name}: {count_of(cut, 'fraction')} in 'truncated' written without decimals:"
+                " KITTI's tracks have whole numbers."
+            )
+
+
+_KITTI_CLASSES = words("Car Van Truck Pedestrian Person_sitting Cyclist Tram Misc DontCare")
 
 
 def _writer(text: bytes) -> Writer:
