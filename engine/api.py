@@ -169,14 +169,7 @@ def _task_of(options: Options) -> str:
     Raises:
         OptionError: several tasks match.
     """
-    if options.task is not None:
-        return options.task
-    fitting = [
-        task
-        for task in tasks.NAMES
-        if options.dialect in dialects.names(task)
-        and all(metrics.has(task, name) for name in options.metrics or ())
-    ]
+    fitting = planner.fitting_tasks(options)
     if len(fitting) > 1:
         raise OptionError(f"task: choose one of {', '.join(fitting)}, or give the tables.")
     return fitting[0] if fitting else tasks.NAMES[0]

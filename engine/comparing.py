@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import msgspec
-import numpy as np
 import polars as pl
 
 from .evaluation import planner
@@ -32,12 +31,13 @@ from .run import (
     open_tables,
     refuse_tables,
     tallied_of,
+    with_keys,
     with_or_without,
 )
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Table
 from .schemas.errors import InputError, OptionError, TruthsMissingError, invalid, unknown
 from .schemas.named import Named
-from .schemas.option_values import LEVEL, Wanted, make_options, wanted
+from .schemas.option_values import LEVEL, make_options, wanted
 from .schemas.options import FIELDS, Options
 from .schemas.tables import table_for
 from .schemas.wording import option, spoken
@@ -47,7 +47,6 @@ from .statistics.comparing import margins as margins_between
 from .statistics.comparison import Comparison
 from .statistics.paired import SKIP, WORST, ZERO, same_kind, too_few
 from .statistics.tests import ADJUSTMENTS, DELONG, RANDOMISATION, TESTS
-from .tasks.encoding import draw_keys
 
 FREE = (
     "threads",
@@ -232,7 +231,7 @@ def compare(
         f"{option(name)} is not read: runs are compared by their own numbers." for name in unread
     ]
     notes += skipped
-    tallied = {name: with_keys(name, run, asked, by) for name, run in tallied.items()}
+    tallied = {name: with_keys(run, asked.cluster, by, name) for name, run in tallied.items()}
     more_notes, warnings = ([], []) if predictions is not None else _same_truth(cards, tallied)
     notes += more_notes
     notes += _other_weights(tallied)
@@ -254,7 +253,7 @@ def compare(
         models=models,
     )
     if own:
-        own = {name: with_keys(name, run, asked, by) for name, run in own.items()}
+        own = {name: with_keys(run, asked.cluster, by, name) for name, run in own.items()}
         first_own = next(iter(own.values())).plan
         ways = {metric.name: _better(first_own, metric) for metric in first_own.metrics}
         directions |= ways
@@ -422,7 +421,7 @@ def margins(
     runs, own_runs, _ = _own_metrics(runs, options.replace(metrics=None))
     runs = _same_metrics(runs, options.replace(metrics=None))
     first, second = (
-        _narrowed(with_keys(name, run, asked, run.plan.options.by), metrics, by)
+        _narrowed(with_keys(run, asked.cluster, run.plan.options.by, name), metrics, by)
         for name, run in runs.items()
     )
     truth_of = first.plan.does.truth
@@ -433,7 +432,7 @@ def margins(
     if not own_runs:
         return result
     one, other = (
-        _narrowed(with_keys(name, run, asked, run.plan.options.by), metrics, by)
+        _narrowed(with_keys(run, asked.cluster, run.plan.options.by, name), metrics, by)
         for name, run in own_runs.items()
     )
     rows = margins_between(one, other, 0, asked).rows
@@ -1069,25 +1068,6 @@ def _same_slices(
     lone = sorted({by for some in every for by in some} - set(shared))
     message = f"slices by {listing(lone)} are skipped: not all runs have them."
     return shared, [message] if lone else []
-
-
-def with_keys(name: str, run: Tallied, interval_options: Wanted, by: tuple[str, ...]) -> Tallied:
-    """Restrict a run to some slices and add the resampling keys of its datums."""
-    datums = run.tallies.datums
-    cluster = interval_options.cluster
-    if cluster is not None and cluster not in datums.slices.columns:
-        raise InputError(
-            f"{option('cluster', cluster)}: {name} was scored without that column. Score it"
-            f" with {option('cluster', cluster)} or {option('by', cluster)}."
-        )
-    rows = datums.ids
-    if rows is None:
-        rows = pl.Series(np.arange(len(datums), dtype=np.int64))
-    keys = draw_keys(rows, datums.slices, cluster)
-    datums = msgspec.structs.replace(datums, keys=keys, slices=datums.slices.select(by))
-    plan = msgspec.structs.replace(run.plan, options=run.plan.options.replace(by=by))
-    tallies = msgspec.structs.replace(run.tallies, datums=datums)
-    return msgspec.structs.replace(run, plan=plan, tallies=tallies)
 
 
 def _same_truth(

@@ -864,23 +864,29 @@ def tallied_of(
     return msgspec.structs.replace(tallied, own=of_own)
 
 
-def keyed(tallied: Tallied, cluster: str | None) -> Tallied:
+def with_keys(
+    tallied: Tallied, cluster: str | None, by: tuple[str, ...] | None = None, name: str = "the run"
+) -> Tallied:
     """Add the keys for resamples and halves to a run's datums.
+
+    Args:
+        by: slices to keep, in place of the cluster in the plan's options; all unless given.
 
     Raises:
         InputError: it was scored without the column of the clusters.
     """
-    datums = tallied.tallies.datums
+    datums, options = tallied.tallies.datums, tallied.plan.options
     if cluster is not None and cluster not in datums.slices.columns:
         raise InputError(
-            f"{option('cluster', cluster)}: the run was scored without that column. Score it with"
-            f" {option('cluster', cluster)}."
+            f"{option('cluster', cluster)}: {name} was scored without that column. Score it"
+            f" with {option('cluster', cluster)} or {option('by', cluster)}."
         )
-    rows = pl.Series(np.arange(len(datums), dtype=np.int64)) if datums.ids is None else datums.ids
-    with_keys = msgspec.structs.replace(datums, keys=draw_keys(rows, datums.slices, cluster))
-    tallies = msgspec.structs.replace(tallied.tallies, datums=with_keys)
-    options = tallied.plan.options.replace(cluster=cluster)
+    keys = draw_keys(datums.id, datums.slices, cluster)
+    slices = datums.slices if by is None else datums.slices.select(by)
+    datums = msgspec.structs.replace(datums, keys=keys, slices=slices)
+    options = options.replace(cluster=cluster) if by is None else options.replace(by=by)
     plan = msgspec.structs.replace(tallied.plan, options=options)
+    tallies = msgspec.structs.replace(tallied.tallies, datums=datums)
     return msgspec.structs.replace(tallied, plan=plan, tallies=tallies)
 
 
@@ -1021,7 +1027,7 @@ def tallied_through(
             return analyse(tallied_of("the run", card), options), card.notes
     refuse_tables(tables)
     card = card_of_run(tables, options, settable=(*settable, *READ_BESIDE))
-    tallied = keyed(tallied_of("the run", card, name, options.threads), asked.cluster)
+    tallied = with_keys(tallied_of("the run", card, name, options.threads), asked.cluster)
     values = {name: getattr(options, name) for name in settable}
     changed = card.options.replace(
         **{name: value for name, value in values.items() if value is not None}

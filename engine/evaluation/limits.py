@@ -16,6 +16,7 @@ from ..schemas.contract import NAMES
 from ..schemas.errors import ResultError
 from ..schemas.results import LIMITS, METRICS
 from ..tasks import get
+from ..tasks.contents import copied
 from ..tasks.encoding import Workers
 from ..tasks.task import RANGE, UNKNOWN, Facts, Given, Limit
 from . import planner, summary
@@ -72,7 +73,7 @@ def extreme_tallies(
     """
 
     def run(other: Frames, settings: Any) -> Any:
-        return plan.does.tally(copy_of(other), settings, plan.needs, workers)
+        return plan.does.tally(copied(other, other.notes), settings, plan.needs, workers)
 
     if choices_with_facts and tallies is None:
         tallies = run(frames, plan.settings)
@@ -94,12 +95,6 @@ def name_of(limit: Limit, n: int) -> str:
     return f"{limit.name}-{n}"
 
 
-def copy_of(frames: Frames) -> Frames:
-    """Copy tables, so that a tally may consume them."""
-    sides = {role: frame.clone() for role, frame in frames.sides.items()}
-    return msgspec.structs.replace(frames, sides=sides, notes=[*frames.notes])
-
-
 Moved = tuple[list[tuple[Limit, Facts]], dict[str, Any]]
 """Remaining choices, and the tallies at their extremes."""
 
@@ -107,7 +102,7 @@ Moved = tuple[list[tuple[Limit, Facts]], dict[str, Any]]
 def matched(plan: Plan, frames: Frames, threads: Threads) -> tuple[Any, Moved]:
     """Tally a run in memory, also at the extremes of all choices."""
     remaining = choices(plan, [facts_of(plan, frames)])
-    tallies = planner.run(plan, copy_of(frames), threads)
+    tallies = planner.run(plan, copied(frames, frames.notes), threads)
     return tallies, (remaining, dict(extreme_tallies(plan, frames, remaining, tallies, threads)))
 
 

@@ -102,6 +102,18 @@ class Plan(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self.settings, k=cuts)
 
 
+def fitting_tasks(options: Options) -> list[str]:
+    """Return the task, or those that have the dialect and all metrics of options."""
+    if options.task is not None:
+        return [options.task]
+    return [
+        task
+        for task in tasks.NAMES
+        if options.dialect in dialects.names(task)
+        and all(registry.has(task, name) for name in options.metrics or ())
+    ]
+
+
 def make_plan(options: Options, task: str) -> Plan:
     """Plan a run.
 

@@ -10,12 +10,12 @@ from typing import Any, Unpack
 import numpy as np
 import polars as pl
 
-from ..comparing import compare, with_keys
+from ..comparing import compare
 from ..evaluation import summary
 from ..ingest.opening import Tables
 from ..ingest.problems import count_of
 from ..metrics import has, metric_of
-from ..run import READ_BESIDE, card_of_run, is_scored, refuse_tables, tallied_of
+from ..run import READ_BESIDE, card_of_run, is_scored, refuse_tables, tallied_of, with_keys
 from ..schemas.display import NAME, Column
 from ..schemas.errors import OptionError, invalid, unknown
 from ..schemas.named import Named
@@ -151,7 +151,7 @@ def find_plan(
     if is_scored(run):
         refuse_tables(tables)
     card = card_of_run(tables, chosen, settable=READ_BESIDE)
-    tallied = with_keys("the run", tallied_of("the run", card, "planning"), asked, ())
+    tallied = with_keys(tallied_of("the run", card, "planning"), asked.cluster, ())
     n = len(tallied.tallies.datums)
     keys = tallied.tallies.datums.keys
     clusters = None if asked.cluster is None else np.unique(keys).size

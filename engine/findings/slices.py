@@ -20,17 +20,26 @@ from ..ingest.problems import count_of, listing
 from ..ingest.sources.tables import open_source
 from ..kernels.datums import Level, Scoring, join_slices, measure_slices
 from ..progress import Progress, counting, heard, step
-from ..run import READ_BESIDE, card_of_run, is_scored, keyed, refuse_own, refuse_tables, tallied_of
+from ..run import (
+    READ_BESIDE,
+    card_of_run,
+    is_scored,
+    refuse_own,
+    refuse_tables,
+    tallied_of,
+    with_keys,
+)
 from ..schemas.arrays import Array
 from ..schemas.contract import DATUMS, TABLE
 from ..schemas.display import NAME, Column
 from ..schemas.errors import InputError, ResultError, did_you_mean, invalid
 from ..schemas.named import Named
-from ..schemas.option_values import FEW_CLUSTERS, LEVEL, Wanted, make_options, wanted
+from ..schemas.option_values import LEVEL, make_options, wanted
 from ..schemas.options import Options
 from ..schemas.tables import contracts
 from ..schemas.wording import option, sql_name
 from ..scorecard.card import Scorecard
+from ..statistics.resamples import few_clusters
 from ..statistics.tests import SliceComparison, benjamini_hochberg, compare_slice, leading
 from ..tallies.datums import half_of
 from ..tasks.task import Losses
@@ -729,7 +738,7 @@ def find_slices(
     if chosen.metrics is not None:
         tallied = _narrowed(tallied, chosen.metrics)
     metric = leading(tallied)
-    run_of = keyed(tallied, asked.cluster)
+    run_of = with_keys(tallied, asked.cluster)
     step("reading the datums")
     values, notes = _columns(tallied, table, chosen, _read(card), storage_options)
     losses = losses_of(tallied)
@@ -797,7 +806,7 @@ def find_slices(
         level=asked.level,
         n=n,
         measured=measured,
-        said=(*notes, *_weak(keys, asked, confirm=confirm)),
+        said=(*notes, *few_clusters(keys), *([] if confirm else [_UNCONFIRMED])),
     )
 
 
@@ -969,18 +978,10 @@ def _one_row_a_datum(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     return frame.drop(torn).unique("datum_id", keep="first", maintain_order=True), notes
 
 
-def _weak(keys: Array, interval_options: Wanted, *, confirm: bool) -> list[str]:
-    notes = []
-    clusters = np.unique(keys).size
-    if clusters < FEW_CLUSTERS:
-        datums = "1 datum or cluster" if clusters == 1 else f"{clusters} datums or clusters"
-        notes.append(f"intervals rest on {datums}: they are often too narrow.")
-    if not confirm:
-        notes.append(
-            "slices were found and measured on the same datums, which makes them look worse than"
-            f" they are; {option('confirm', True)} searches one half and measures the other."
-        )
-    return notes
+_UNCONFIRMED = (
+    "slices were found and measured on the same datums, which makes them look worse than they are;"
+    f" {option('confirm', True)} searches one half and measures the other."
+)
 
 
 def _frame(

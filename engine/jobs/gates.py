@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from .. import dialects, metrics, tasks
+from .. import metrics, tasks
 from ..evaluation import planner
 from ..ingest.problems import listing
 from ..metrics.own import names as own_names
@@ -360,11 +360,12 @@ def check_gates(gates: Sequence[Gate], options: Options) -> None:
                     before=f"gate {gate.text!r}: ",
                     after=f" A slice is asked for with {option('by', [*options.by, name])}.",
                 )
-    _refuse_thresholds(gates, _tasks(options), options.dialect)
+    _refuse_thresholds(gates, planner.fitting_tasks(options), options.dialect)
     if options.metrics is None and options.task is None:
         return
     own_metrics = own_names(options.metrics or ())
-    plans = [plan for task in _tasks(options) if (plan := _plan(options, task)) is not None]
+    fitting = planner.fitting_tasks(options)
+    plans = [plan for task in fitting if (plan := _plan(options, task)) is not None]
     for gate in gates:
         if (
             plans
@@ -381,18 +382,6 @@ def check_gates(gates: Sequence[Gate], options: Options) -> None:
             )
         if len(plans) == 1:
             _refuse_ambiguous(plans[0], gate)
-
-
-def _tasks(options: Options) -> list[str]:
-    """The task, or those that all metrics asked for are of."""
-    if options.task is not None:
-        return [options.task]
-    return [
-        task
-        for task in tasks.NAMES
-        if options.dialect in dialects.names(task)
-        and all(metrics.has(task, name) for name in options.metrics or ())
-    ]
 
 
 def _plan(options: Options, task: str) -> planner.Plan | None:

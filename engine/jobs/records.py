@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import polars as pl
@@ -29,6 +29,8 @@ from .verdicts import Numbers, Verdict, can_be_compared, hold, keeping, needing_
 #
 # ``_SUCCESS`` is written last, before the folder is moved into place: if it exists, the folder is
 # complete.
+
+R = TypeVar("R")
 
 SUCCESS = "_SUCCESS"
 JOB_FILE = "job.json"
@@ -67,8 +69,12 @@ class Success(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_success(folder: Path) -> Success | None:
     """Return the mark of a finished run, or None."""
+    return _read(folder / SUCCESS, Success)
+
+
+def _read(file: Path, kind: type[R]) -> R | None:
     try:
-        return msgspec.json.decode((folder / SUCCESS).read_bytes(), type=Success)
+        return msgspec.json.decode(file.read_bytes(), type=kind)
     except (OSError, msgspec.DecodeError, RecursionError):
         return None
 
@@ -143,10 +149,7 @@ class Recorded(msgspec.Struct):
 
 def recorded(folder: Path) -> Recorded:
     """Return the record of a run in its ``job.json``; empty if it cannot be read."""
-    try:
-        return msgspec.json.decode((folder / JOB_FILE).read_bytes(), type=Recorded)
-    except (OSError, msgspec.DecodeError, RecursionError):
-        return Recorded()
+    return _read(folder / JOB_FILE, Recorded) or Recorded()
 
 
 def write_records(
@@ -244,10 +247,7 @@ def _night_files(pattern: str, job: str) -> list[tuple[int, str, Path]]:
 
 def write_nights(folder: Path, nights: Nights) -> None:
     """Write observations into the folder of a run, in one step."""
-    with whole_file(
-        folder / NIGHTS_FILE, lasting=True, draft=folder / f"{NIGHTS_FILE}.new"
-    ) as file:
-        file.write(msgspec.json.encode(nights))
+    _replace(folder / NIGHTS_FILE, msgspec.json.encode(nights))
 
 
 def shorten_nights(pattern: str, job: str, read: Mapping[str, int]) -> None:
@@ -278,8 +278,12 @@ def shorten_nights(pattern: str, job: str, read: Mapping[str, int]) -> None:
 
 def replace_success(folder: Path, success: Success) -> None:
     """Write the mark of a finished run, or replace it, in one step."""
-    with whole_file(folder / SUCCESS, lasting=True, draft=folder / f"{SUCCESS}.new") as file:
-        file.write(_text(success))
+    _replace(folder / SUCCESS, _text(success))
+
+
+def _replace(path: Path, content: bytes) -> None:
+    with whole_file(path, lasting=True, draft=path.with_name(f"{path.name}.new")) as file:
+        file.write(content)
 
 
 def _text(record: Any) -> bytes:

@@ -20,7 +20,7 @@ from ..evaluation.summary import Tallied, summarise
 from ..ingest.problems import count_of
 from ..report.tables import by_title
 from ..report.text import p_value
-from ..run import keyed, tallied_of
+from ..run import tallied_of, with_keys
 from ..schemas.contract import PREDICTIONS
 from ..schemas.errors import OptionError, ResultError, unknown
 from ..schemas.option_values import LEVEL, wanted
@@ -234,7 +234,7 @@ def _units_of(card: Scorecard) -> Callable[[str | None, str | None], float | Non
     def of(column: str | None) -> dict[str | None, float]:
         if card.tallied is None:
             return {}
-        datums = keyed(card.tallied, asked.cluster).tallies.datums
+        datums = with_keys(card.tallied, asked.cluster).tallies.datums
         group, names = (np.zeros(len(datums), np.int32), [None])
         if column is not None:
             group, names = datums.groups(column)

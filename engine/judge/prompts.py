@@ -191,24 +191,21 @@ def _start(text: str) -> str:
     return repr(shown + ("..." if len(text.strip()) > _SHOWN else ""))
 
 
-def _texts(reply: dict[str, Any], key: str) -> list[str]:
+def _items(reply: dict[str, Any], key: str, kind: type, words: str) -> list[Any]:
     values = reply.get(key)
-    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise BadReply("malformed_reply", f"no list of strings {key!r} in the reply.")
-    return [sound(value) for value in values]
+    if not isinstance(values, list) or not all(isinstance(value, kind) for value in values):
+        raise BadReply("malformed_reply", f"no list of {words} {key!r} in the reply.")
+    return values
+
+
+def _texts(reply: dict[str, Any], key: str) -> list[str]:
+    return [sound(value) for value in _items(reply, key, str, "strings")]
 
 
 def _list(text: str, prompt: Prompt, inputs: dict[str, Any]) -> list[str]:
     """Return distinct texts; repeated or blank ones add no judgments."""
     texts = _texts(object_in(text, prompt.key), prompt.key)
     return list(dict.fromkeys(one for one in texts if one.strip()))
-
-
-def _objects(reply: dict[str, Any], key: str) -> list[dict[str, Any]]:
-    values = reply.get(key)
-    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
-        raise BadReply("malformed_reply", f"no list of objects {key!r} in the reply.")
-    return values
 
 
 def _counted(values: Sequence[Any], wanted: int, what: str) -> None:
@@ -223,7 +220,7 @@ def _why(value: dict[str, Any]) -> str | None:
 
 
 def _verdicts(text: str, prompt: Prompt, inputs: dict[str, Any]) -> list[Verdict]:
-    values = _objects(object_in(text, "verdicts"), "verdicts")
+    values = _items(object_in(text, "verdicts"), "verdicts", dict, "objects")
     items = inputs[prompt.items]
     _counted(values, len(items), prompt.items)
     result = []
@@ -294,7 +291,7 @@ def _whole(value: Any) -> int | None:
 
 
 def _classified(text: str, prompt: Prompt, inputs: dict[str, Any]) -> list[Verdict]:
-    values = _objects(object_in(text, "classifications"), "classifications")
+    values = _items(object_in(text, "classifications"), "classifications", dict, "objects")
     result = []
     for value in values:
         statement, word = value.get("statement"), _word(value.get("attributed")).casefold()

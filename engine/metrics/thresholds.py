@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import zip_longest
 
@@ -16,6 +15,8 @@ from ..schemas.arrays import Array
 from ..schemas.tuning import tuning
 from ..tallies.cells import parameters
 from ..tallies.ranked_points import Points, first_of, largest_of, last_of, segment_of
+from ..tallies.score_runs import room
+from ..tallies.stored import Place
 from .averages import ratio
 
 # Rules that choose a score threshold: the highest of largest merit, in one pass over blocks of
@@ -379,7 +380,8 @@ def segments_of(curve: Curve, scratch: str | None = None) -> ScoredSegments:
         in_memory = in_memory and int(size.sum()) <= tuning().calibrated_scores
         pieces = [*pieces, (segment, few)] if in_memory else []
     start = np.r_[0, np.cumsum(size)]
-    columns = [_room(int(start[-1]), scratch, in_memory=in_memory) for _ in range(3)]
+    n = int(start[-1])
+    columns = [room(n, Place(scratch, n if in_memory else 0)) for _ in range(3)]
     at = start[:-1].copy()
     for segment, few in pieces if in_memory else _pieces(curve):
         place = at[segment] + np.arange(segment.size) - few.start[segment]
@@ -387,15 +389,6 @@ def segments_of(curve: Curve, scratch: str | None = None) -> ScoredSegments:
             column[place] = values
         at += np.diff(few.start)
     return ScoredSegments(start, *columns)
-
-
-def _room(n: int, scratch: str | None, *, in_memory: bool) -> Array:
-    """Numbers to be written, float64 [n]."""
-    if in_memory:
-        return np.empty(n)
-    with tempfile.TemporaryFile(dir=scratch) as file:
-        file.truncate(8 * n)
-        return np.asarray(np.memmap(file, np.float64, "r+", shape=n))
 
 
 class Bins(msgspec.Struct, frozen=True):

@@ -54,6 +54,7 @@ from ..schemas.tuning import tuning
 from ..schemas.wording import option
 from ..scorecard.storage import FrameFile, Paged
 from ..tallies import stored
+from ..tallies.merging import added
 from ..tallies.stored import PartsDatums, Place
 from .label_groups import merged_by_labels
 from .memory import (
@@ -287,13 +288,8 @@ def _where(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> list[N
 
 
 def merged_heights(heads: list[dict[str, Any]], whole: Whole) -> dict[str, int]:
-    rows: dict[str, int] = {}
-    for head in heads:
-        for role, height in head["heights"].items():
-            rows[role] = rows.get(role, 0) + height
-    if whole.labels is not None:
-        rows[LABELS] = whole.labels.height
-    return rows
+    labels = {} if whole.labels is None else {LABELS: whole.labels.height}
+    return added(head["heights"] for head in heads) | labels
 
 
 class BucketPlan(msgspec.Struct):

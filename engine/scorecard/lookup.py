@@ -39,16 +39,10 @@ def _largest_cap(rows: pl.DataFrame) -> pl.Expr:
     return pl.col("max_detections") == caps.max()
 
 
-def _all_labels(rows: pl.DataFrame) -> pl.Expr:
-    """All labels as one if there is such a row, else their plain mean."""
-    average = pl.col("average")
-    return average.is_null() if rows["average"].null_count() else average == "macro"
-
-
-def _main_statistic(rows: pl.DataFrame) -> pl.Expr:
-    """Select the row without a statistic if there is one, otherwise the mean."""
-    statistic = pl.col("statistic")
-    return statistic.is_null() if rows["statistic"].null_count() else statistic == "mean"
+def _null_or(column: str, other: str) -> Preference:
+    """Select rows without a value if there are any, otherwise those with another."""
+    value = pl.col(column)
+    return lambda rows: value.is_null() if rows[column].null_count() else value == other
 
 
 _PREFERENCES: dict[str, Preference] = {
@@ -57,8 +51,8 @@ _PREFERENCES: dict[str, Preference] = {
     "label_value": _null("label_value"),
     "area": lambda rows: pl.col("area").is_null() | (pl.col("area") == "all"),
     "max_detections": _largest_cap,
-    "statistic": _main_statistic,
-    "average": _all_labels,
+    "statistic": _null_or("statistic", "mean"),
+    "average": _null_or("average", "macro"),
     "iou_threshold": _null("iou_threshold"),
     "parameters": _null("parameters"),
     "k": _null("k"),

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from ..schemas.arrays import Array
-from .intervals import normal_cdf, t_quantile
-from .sequences import CAPITAL, FIRST, PLANNED, POINTS, STAKES, differ
+from .sequences import CAPITAL, FIRST, POINTS, STAKES, differ, reach_of
 
 LEAST = 3
 """Nights on each side of a change of shares of datums."""
@@ -153,23 +151,15 @@ def _alpha_of(power: float, alpha: float) -> float:
 # Numbers of nights.
 
 
-@lru_cache(maxsize=4096)
-def _reach(t: int, alpha: float) -> float:
-    """Half of the width of the asymptotic sequence, in standard errors; see ``asymptotic``."""
-    rho = (-2 * math.log(alpha) + math.log(1 - 2 * math.log(alpha))) / PLANNED
-    room = t * rho + 1
-    z = math.sqrt(2 * room / (t * rho) * math.log(math.sqrt(room) / alpha))
-    return t_quantile(normal_cdf(np.array(z)).item(), min(t - 1, _LARGEST_DF))
-
-
 def _reaches(nights: int, alpha: float) -> Array:
     """The reach after each number of nights, at most that of exact numbers around it."""
     exact = sorted({*range(FIRST, min(nights, 64) + 1), *_windows(nights + 1, FIRST), nights})
     exact = [t for t in exact if t >= FIRST]
     reaches = np.full(nights + 1, np.inf)
-    for low, high in zip(exact, [*exact[1:], exact[-1]], strict=True):
-        reaches[low] = _reach(low, alpha)
-        reaches[low + 1 : high] = max(reaches[low], _reach(high, alpha))
+    at = [reach_of(t, alpha, min(t - 1, _LARGEST_DF)) for t in exact]
+    for i, low in enumerate(exact):
+        reaches[low] = at[i]
+        reaches[low + 1 : exact[min(i + 1, len(exact) - 1)]] = max(at[i : i + 2])
     return reaches
 
 
@@ -204,7 +194,8 @@ def _certain(values: Array, alpha: float) -> Array:
     powers = range(int(_power(np.array(nights))) + 1)
     for w in _windows(nights - FIRST + 1, FIRST):
         k = np.arange(FIRST, nights - w + 1)
-        back = np.array([_reach(w, _alpha_of(power, alpha)) for power in powers])
+        df = min(w - 1, _LARGEST_DF)
+        back = np.array([reach_of(w, _alpha_of(power, alpha), df) for power in powers])
         reach = back[_power(k).astype(int)]
         with np.errstate(invalid="ignore"):
             mean, error, still = _moments(sums[:, :, k], k)

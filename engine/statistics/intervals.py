@@ -69,14 +69,20 @@ def t_quantile(p: float, df: int) -> float:
         p: probability, in (0.5, 1).
         df: degrees of freedom, 1 or more.
     """
-    low, high = 0.0, 1.0
+    high = 1.0
     while t_cdf(high, df) < p:
         high *= 2
+    return _bisected(lambda x: t_cdf(x, df), p, high)
+
+
+def _bisected(cdf: Callable[[float], float], p: float, high: float) -> float:
+    """Return the number between 0 and ``high`` at which a distribution function reaches p."""
+    low = 0.0
     for _ in range(200):
         middle = (low + high) / 2
         if middle in (low, high):
             break
-        low, high = (middle, high) if t_cdf(middle, df) < p else (low, middle)
+        low, high = (middle, high) if cdf(middle) < p else (low, middle)
     return (low + high) / 2
 
 
@@ -112,13 +118,7 @@ def beta_cdf(x: float, a: float, b: float) -> float:
 
 def beta_quantile(p: float, a: float, b: float) -> float:
     """Quantile of the beta distribution at ``p``, in (0, 1)."""
-    low, high = 0.0, 1.0
-    for _ in range(200):
-        middle = (low + high) / 2
-        if middle in (low, high):
-            break
-        low, high = (middle, high) if beta_cdf(middle, a, b) < p else (low, middle)
-    return (low + high) / 2
+    return _bisected(lambda x: beta_cdf(x, a, b), p, 1.0)
 
 
 # Intervals of numbers, computed from their resampled values.

@@ -921,11 +921,16 @@ def notes_on(tallies: Any, *, cut: bool) -> list[str]:
         notes.append(
             f"the run was scored with {option('thresholds')}: no lower threshold was examined."
         )
-    keys = tallies.datums.keys
-    if keys is not None and (clusters := np.unique(keys).size) < FEW_CLUSTERS:
-        datums = "1 datum or cluster" if clusters == 1 else f"{clusters} datums or clusters"
-        notes.append(f"intervals rest on {datums}: they are often too narrow.")
-    return notes
+    return notes + few_clusters(tallies.datums.keys)
+
+
+def few_clusters(keys: Array | None) -> list[str]:
+    """Return a note on intervals if there are few clusters."""
+    clusters = FEW_CLUSTERS if keys is None else np.unique(keys).size
+    if clusters >= FEW_CLUSTERS:
+        return []
+    datums = "1 datum or cluster" if clusters == 1 else f"{clusters} datums or clusters"
+    return [f"intervals rest on {datums}: they are often too narrow."]
 
 
 _BLOCK = 16  # resamples whose weights are computed together

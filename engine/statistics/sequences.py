@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -142,13 +143,19 @@ def asymptotic(values: Array, level: float) -> Limits:
         values: float64 [t], two or more.
         level: 1 - alpha, in (0, 1).
     """
-    t, alpha = values.size, 1 - level
+    t = values.size
+    reach = reach_of(t, 1 - level, t - 1)
+    mean, se = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(t)
+    return mean - reach * se, mean + reach * se
+
+
+@lru_cache(maxsize=4096)
+def reach_of(t: int, alpha: float, df: int) -> float:
+    """Half of the width of the asymptotic sequence of t numbers, in standard errors."""
     rho = (-2 * math.log(alpha) + math.log(1 - 2 * math.log(alpha))) / PLANNED
     room = t * rho + 1
     z = math.sqrt(2 * room / (t * rho) * math.log(math.sqrt(room) / alpha))
-    reach = t_quantile(normal_cdf(np.array(z)).item(), t - 1)
-    mean, se = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(t)
-    return mean - reach * se, mean + reach * se
+    return t_quantile(normal_cdf(np.array(z)).item(), df)
 
 
 # The sequence of a number over the nights of a job.

@@ -132,12 +132,8 @@ def holm(p: Array) -> Array:
     Args:
         p: float64 [m], without NaN.
     """
-    m = p.size
     order = np.argsort(p, kind="stable")
-    raised = np.maximum.accumulate(p[order] * (m - np.arange(m)))
-    out = np.empty(m)
-    out[order] = np.minimum(raised, 1.0)
-    return out
+    return _placed(np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1)), order)
 
 
 def benjamini_hochberg(p: Array) -> Array:
@@ -148,11 +144,13 @@ def benjamini_hochberg(p: Array) -> Array:
     Args:
         p: float64 [m], without NaN.
     """
-    m = p.size
     order = np.argsort(p, kind="stable")[::-1]
-    lowered = np.minimum.accumulate(p[order] * m / np.arange(m, 0, -1))
-    out = np.empty(m)
-    out[order] = np.minimum(lowered, 1.0)
+    return _placed(np.minimum.accumulate(p[order] * p.size / np.arange(p.size, 0, -1)), order)
+
+
+def _placed(adjusted: Array, order: Array) -> Array:
+    out = np.empty(order.size)
+    out[order] = np.minimum(adjusted, 1.0)
     return out
 
 

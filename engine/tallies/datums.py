@@ -181,21 +181,22 @@ def dense_groups(columns: Sequence[Array], low: int, high: int, out: Array) -> l
         names of the groups, ascending by value.
     """
     present = np.zeros(high - low + 1, np.bool_)
-    for _, block in _blocks(columns):
-        present[block - low] = True
+    for _, block in pieces(columns, _BLOCK):
+        present[block.astype(np.int64, copy=False) - low] = True
     code = np.cumsum(present, dtype=np.int32)
     code -= 1
-    for first, block in _blocks(columns):
-        np.take(code, block - low, out=out[first : first + block.size])
+    for first, block in pieces(columns, _BLOCK):
+        at = block.astype(np.int64, copy=False) - low
+        np.take(code, at, out=out[first : first + block.size])
     return [str(value + low) for value in np.flatnonzero(present).tolist()]
 
 
-def _blocks(columns: Sequence[Array]) -> Iterator[tuple[int, Array]]:
-    """Yield first row and int64 values of short pieces, to avoid a full int64 column."""
+def pieces(columns: Sequence[Array], longest: int) -> Iterator[tuple[int, Array]]:
+    """Yield short pieces of columns with their first row."""
     first = 0
     for column in columns:
-        for at in range(0, column.size, _BLOCK):
-            yield first + at, column[at : at + _BLOCK].astype(np.int64, copy=False)
+        for at in range(0, column.size, longest):
+            yield first + at, column[at : at + longest]
         first += column.size
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from ..kernels.labels import HIT, OTHER, STRAY
 from ..kernels.order import partition
 from ..kernels.scores import add_wins, best_of_blocks, count_reaching, first_reaching, place_table
 from ..schemas.arrays import Array
-from .datums import Lazy
+from .datums import Lazy, pieces
 from .ranked import Ranked, comparable
 from .registry import stored_as
 
@@ -47,20 +47,6 @@ class Grid(msgspec.Struct, frozen=True):
         return np.repeat(self.unit, self.label.size)
 
 
-def pieces(parts: tuple[Array, ...], longest: int = _PIECE) -> Iterator[tuple[int, Array]]:
-    """Yield short pieces of scores with their first row.
-
-    Args:
-        parts: float64 arrays, n scores in total.
-        longest: maximum rows per piece.
-    """
-    first = 0
-    for part in parts:
-        for at in range(0, part.size, longest):
-            yield first + at, part[at : at + longest]
-        first += part.size
-
-
 def outcomes_of(grid: Grid, truth: Array) -> Array:
     """Return the outcome of every row, uint8 [b * w]; see ``match_labels``.
 
@@ -92,7 +78,7 @@ def best_labels(grid: Grid, parts: tuple[Array, ...], n_units: int) -> tuple[Arr
     hard, hard_score = np.full(n_units, -1, np.int32), np.full(n_units, np.nan)
     if n_units:
         place, best = np.empty(grid.unit.size, np.int32), np.empty(grid.unit.size)
-        for first, piece in pieces(parts):
+        for first, piece in pieces(parts, _PIECE):
             best_of_blocks(piece, first, grid.label.size, place, best)
         hard[grid.unit] = grid.label[place]
         hard_score[grid.unit] = best
@@ -114,7 +100,7 @@ class GridCounts:
         self, grid: Grid, parts: tuple[Array, ...], hits: Array, n_labels: int, over: Any
     ) -> None:
         self._grid, self._over, self._n_labels = grid, over, n_labels
-        self._pieces = list(pieces(parts))
+        self._pieces = list(pieces(parts, _PIECE))
         width = grid.label.size
         column = (hits % width).astype(np.int32)
         of_hit = np.empty(hits.size)

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from ..ingest.frames import Frames
+from ..ingest.problems import Note
 from ..schemas.arrays import Array
 from .encoding import Workers
 
@@ -307,16 +308,40 @@ class Contents(msgspec.Struct, frozen=True, kw_only=True):
     ) = None
 
 
-def copied(frames: Frames) -> Frames:
+def copied(frames: Frames, notes: Sequence[Note] = ()) -> Frames:
     """The same tables for a step that uses them up."""
     sides = {role: frame.clone() for role, frame in frames.sides.items()}
-    return msgspec.structs.replace(frames, sides=sides, notes=[])
+    return msgspec.structs.replace(frames, sides=sides, notes=[*notes])
 
 
 def by_datum(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Rows of each datum, by its id as text."""
     parts = frame.partition_by("datum_id", as_dict=True, maintain_order=True)
     return {str(key[0]): rows for key, rows in parts.items()}
+
+
+def word_diffs(
+    frames: Frames,
+    ids: Sequence[str],
+    names: tuple[str, str],
+    texts_of: Callable[[pl.DataFrame | None, str], list[str]],
+) -> list[Content | None]:
+    """Return the word diff of each datum; None for one without texts.
+
+    Args:
+        names: columns of both sides in one table; the first is that of separate tables.
+        texts_of: texts of the rows of a datum in a column.
+    """
+    if frames.table is not None:
+        rows = by_datum(frames.table)
+        sides = [(rows, name) for name in names]
+    else:
+        sides = [(by_datum(side), names[0]) for side in (frames.predictions, frames.ground_truths)]
+    out: list[Content | None] = []
+    for one in ids:
+        ours, theirs = (texts_of(rows.get(one), name) for rows, name in sides)
+        out.append(word_diff(ours, theirs) if ours or theirs else None)
+    return out
 
 
 def shortened(text: str, most: int = CHARACTERS) -> tuple[str, int]:

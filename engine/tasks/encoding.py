@@ -289,6 +289,12 @@ def declared_places(frames: Frames, labels: Labels, *more: str) -> pl.DataFrame 
     return labels.frame.select(key).join(places, on=key, how="left", maintain_order="left")
 
 
+def declared_codes(frames: Frames, labels: Labels) -> Array | None:
+    """Return a mask of the declared labels, bool [n_labels]; None without any."""
+    table = declared_places(frames, labels)
+    return None if table is None else table["place"].is_not_null().to_numpy()
+
+
 def encode_datums(
     columns: list[pl.Series],
     frames: Frames,

@@ -436,9 +436,9 @@ def translate_metric(name: str, relevance: Array, longest: int) -> Asked:
     options: dict[str, Any] = {"relevance_levels": None if level == 1 else [level]}
     k = 0
     if base == "rbp":
-        options["persistence"] = _persistence(name, behind)
+        options["persistence"] = float(f"0.{_digits(name, behind, _PERSISTENCE)}")
     elif behind:
-        k = _whole(name, behind)
+        k = int(_digits(name, behind))
     if how.gains is not None:
         options = {"gains": _gains(how.gains, level, relevance)}
     pattern = how.cut if k or how.whole is None else how.whole
@@ -457,29 +457,21 @@ def _parts(name: str) -> tuple[str, int, str]:
             break
     if base not in TRANSLATIONS:
         raise unknown("metric", base, tuple(TRANSLATIONS))
-    return base, _whole(name, level) if level else 1, behind
+    return base, int(_digits(name, level)) if level else 1, behind
 
 
-def _whole(name: str, digits: str) -> int:
+_PERSISTENCE = "write the persistence behind a dot, as in 'rbp.95'."
+
+
+def _digits(name: str, digits: str, way: str = "") -> str:
     if not digits.isascii() or not digits.isdigit():
         raise OptionError(
-            f"metric {name!r}: {digits!r} is not a whole number.",
+            f"metric {name!r}: {way or f'{digits!r} is not a whole number.'}",
             code="option_value",
             option="metric",
             value=name,
         )
-    return int(digits)
-
-
-def _persistence(name: str, digits: str) -> float:
-    if not digits.isascii() or not digits.isdigit():
-        raise OptionError(
-            f"metric {name!r}: write the persistence behind a dot, as in 'rbp.95'.",
-            code="option_value",
-            option="metric",
-            value=name,
-        )
-    return float(f"0.{digits}")
+    return digits
 
 
 def _gains(kind: str, level: int, relevance: Array) -> str | dict[float, float]:

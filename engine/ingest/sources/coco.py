@@ -459,7 +459,7 @@ def read_ground_truths(buffer: Any, name: str, *, wanted: frozenset[str] = SEGME
 
 def _federated(file: _File, name: str) -> tuple[Note, ...]:
     """A warning of LVIS's files, whose images are not annotated with every category."""
-    if not _mentions(memoryview(file.images), b'"neg_category_ids"'):
+    if not mentions(memoryview(file.images), b'"neg_category_ids"'):
         return ()
     message = (
         f"{name} is an LVIS file: its images are annotated with only some categories "
@@ -488,14 +488,14 @@ def _rows(
         geometry = ("xmin", *(field for field in _FIELDS if field in frame.columns))
         bare = frame.select(pl.all_horizontal(pl.col(geometry).is_null())).to_series()
         if bare.any():
-            mentioned = {one for one in _FIELDS if _mentions(buffer, b'"%s"' % one.encode())}
+            mentioned = {one for one in _FIELDS if mentions(buffer, b'"%s"' % one.encode())}
             if bare.all() and "keypoints" in mentioned - wanted and "obb" not in mentioned:
                 return _rows(buffer, name, what, wanted=frozenset({"keypoints"}))
             _refuse_bare(bare, mentioned - wanted, name, what)
     return _tidy(frame)
 
 
-def _mentions(buffer: Any, word: bytes) -> bool:
+def mentions(buffer: Any, word: bytes) -> bool:
     # Bytes and maps search for a word many times faster than a regular expression does.
     text = buffer if hasattr(buffer, "find") else bytes(buffer)
     return bool(text.find(word) >= 0)

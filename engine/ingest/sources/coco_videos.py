@@ -14,7 +14,15 @@ from ..annotations.format import without_empty
 from ..geometry import CORNER_NAMES
 from ..problems import Note
 from ..source import Source
-from .coco import id_column, is_present, read_categories, read_images, with_segmentation, wrong_row
+from .coco import (
+    id_column,
+    is_present,
+    mentions,
+    read_categories,
+    read_images,
+    with_segmentation,
+    wrong_row,
+)
 from .json_rows import UNREADABLE, decode_rows, malformed, misfit
 
 # COCO's JSON of videos: one row per object and frame (box or mask), or one row per object.
@@ -324,8 +332,7 @@ class _PanopticFile(msgspec.Struct):
 
 
 def is_panoptic(buffer: Any) -> bool:
-    text = buffer if hasattr(buffer, "find") else bytes(buffer)
-    return bool(text.find(_FIELD) >= 0)
+    return mentions(buffer, _FIELD)
 
 
 def read_panoptic(buffer: Any, name: str) -> Source:

@@ -14,7 +14,7 @@ from ...ingest.problems import Note
 from ...metrics.registry import Metric
 from ...schemas.errors import OptionError
 from ...schemas.wording import option
-from ..contents import Content, Contents, by_datum, word_diff
+from ..contents import Content, Contents, word_diffs
 from ..encoding import Workers
 from ..per_datum import OF_VALUES, losses, truth
 from ..task import Sample, Task
@@ -45,27 +45,22 @@ def contents(
     frames: Frames, settings: Any, ids: list[str], made_with: dict[str, Any], workers: Workers
 ) -> list[Content | None]:
     """See :attr:`..contents.Contents.of_tables`: the calls of both sides, one per line."""
-    if frames.table is not None:
-        rows = by_datum(frames.table)
-        sides = [(rows, name) for name in ("predicted_trajectory", "reference_trajectory")]
+    return word_diffs(frames, ids, ("predicted_trajectory", "reference_trajectory"), _lines)
+
+
+def _lines(rows: pl.DataFrame | None, name: str) -> list[str]:
+    """Return the calls of a datum as one text; separate tables have a row per call."""
+    if rows is None:
+        return []
+    if name in rows.columns:
+        lines = rows[name].explode(empty_as_null=False, keep_nulls=False)
     else:
-        sides = [(by_datum(side), "") for side in (frames.predictions, frames.ground_truths)]
-    out: list[Content | None] = []
-    for one in ids:
-        ours, theirs = (_lines(rows.get(one), name) for rows, name in sides)
-        out.append(word_diff([ours], [theirs]) if ours or theirs else None)
-    return out
-
-
-def _lines(rows: pl.DataFrame | None, name: str) -> str:
-    if rows is None or (name and name not in rows.columns):
-        return ""
-    if name:
-        return "\n".join(rows[name].explode(empty_as_null=False, keep_nulls=False).to_list())
-    rows = rows.sort("step") if "step" in rows.columns else rows
-    shown = [one for one in ("tool", "arguments") if one in rows.columns]
-    texts = rows.select(pl.concat_str(shown, separator=" ", ignore_nulls=True))
-    return "\n".join(texts.to_series().to_list())
+        rows = rows.sort("step") if "step" in rows.columns else rows
+        shown = [one for one in ("tool", "arguments") if one in rows.columns]
+        texts = rows.select(pl.concat_str(shown, separator=" ", ignore_nulls=True))
+        lines = texts.to_series()
+    text = "\n".join(lines.to_list())
+    return [text] if text else []
 
 
 def explain(settings: Settings, needs: frozenset[str]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import msgspec
 import numpy as np
@@ -200,8 +200,10 @@ class QuadLayer(Region, frozen=True):
     Attributes:
         corners: float64 [n, 8], of the same orientation.
         pieces: int8 [n], number of convex pieces.
+        digits: decimals of coordinates in outlines.
     """
 
+    digits: ClassVar[int] = 1
     corners: Array
     pieces: Array
 
@@ -222,7 +224,7 @@ class QuadLayer(Region, frozen=True):
 
     def outline(self, row: int, most: int) -> tuple[Ring, ...]:
         """Its four sides."""
-        xy = np.round(self.corners[row], 1).reshape(4, 2).tolist()
+        xy = np.round(self.corners[row], self.digits).reshape(4, 2).tolist()
         return (tuple((x, y) for x, y in (*xy, xy[0])),)
 
     def geojson(self, rows: Array) -> pl.Series:

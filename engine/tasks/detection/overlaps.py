@@ -13,7 +13,7 @@ from ...kernels.matching import match_across_labels
 from ...schemas.arrays import Array
 from ...schemas.results import empty_frame, frame_schema
 from ...tallies.datums import Labels
-from ...tallies.ranked import ConfusedPairs
+from ...tallies.ranked import ConfusedPairs, Ranked
 from ..encoding import Workers
 from .encode import Batch
 from .matching import Matched, OverlapPairs
@@ -166,19 +166,22 @@ def find_facts(matched: Matched, pairs: Pairs, iou: float) -> Facts:
     crossing = overlapping & ~same
     np.maximum.at(other, pairs.ground_truth[crossing], ranked.score[pairs.prediction[crossing]])
     taker = matched.taker[threshold]
-    taker_score = np.where(
-        taker >= 0, ranked.score[np.maximum(taker, 0)] if ranked.score.size else 0, -np.inf
-    )
     return Facts(
         hit=hit,
         ignored=ignored,
         near_other=near_other,
         near_own=near_own,
         gt_regular=regular_ground_truths(matched),
-        gt_taken=taker_score,
+        gt_taken=_taker_score(ranked, taker),
         gt_taker=taker,
         gt_other=other,
     )
+
+
+def _taker_score(ranked: Ranked, taker: Array) -> Array:
+    """Score of the row that took each ground truth; -inf if none did."""
+    score = ranked.score[np.maximum(taker, 0)] if ranked.score.size else 0
+    return np.where(taker >= 0, score, -np.inf)
 
 
 def _score_bits(score: Array, thresholds: Array) -> Array:
@@ -222,10 +225,7 @@ def cross_match(
     def at_iou(index: int, threshold: float) -> ConfusedPairs:
         place = ranked.variants.threshold_index(threshold)
         word, bit = ranked.variants.bit(place)
-        taker = matched.taker[place]
-        taker_score = np.where(
-            taker >= 0, ranked.score[np.maximum(taker, 0)] if ranked.score.size else 0, -np.inf
-        )
+        taker_score = _taker_score(ranked, matched.taker[place])
         parts = []
         for w, thresholds in enumerate(words):
             all_bits = np.uint64((1 << thresholds.size) - 1)

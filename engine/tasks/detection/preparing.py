@@ -19,7 +19,6 @@ from ...schemas.contract import BOX3D, ROW
 from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tallies.datums import Datums, Labels
-from ..contents import Ring
 from ..encoding import Workers, declared_sizes
 from .geometry import (
     BOX,
@@ -61,11 +60,7 @@ class GroundLayer(QuadLayer, frozen=True):
     """Ground planes of 3-D boxes."""
 
     in_space: ClassVar[bool] = True
-
-    def outline(self, row: int, most: int) -> tuple[Ring, ...]:
-        """Its four sides, to a hundredth."""
-        xy = np.round(self.corners[row], 2).reshape(4, 2).tolist()
-        return (tuple((x, y) for x, y in (*xy, xy[0])),)
+    digits: ClassVar[int] = 2
 
 
 class SolidLayer(GroundLayer, frozen=True):

@@ -22,7 +22,7 @@ from ...tallies.counts import Areas, Crossings, Pixels
 from ...tallies.datums import Labels
 from ...tallies.registry import stored_as
 from ..counted import CountTallies, sides_of
-from ..encoding import Workers, encode_sides
+from ..encoding import Workers, declared_codes, encode_sides
 from ..pixels.maps import Pair, count_maps, opened_pair
 from ..pixels.rasters import NOTHING, Pairs, Side, quiet, side_of
 from ..rules import renamed
@@ -32,7 +32,6 @@ from .naming import (
     IGNORED,
     Names,
     Units,
-    declared_codes,
     decoded,
     distinct,
     images_of,

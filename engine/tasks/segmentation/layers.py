@@ -23,22 +23,12 @@ from ...schemas.errors import InputError
 from ...schemas.tuning import tuning
 from ...tallies.counts import Areas, Crossings, Pixels, no_surfaces
 from ...tallies.datums import Datums, Labels
-from ..encoding import Workers, declared_sizes, sizes_in
+from ..encoding import Workers, declared_codes, declared_sizes, sizes_in
 from ..pixels.maps import map_of
 from ..pixels.rasters import NOTHING, MapRow, Side, in_thread, quiet
 from . import surfaces
 from .dialects import Settings
-from .naming import (
-    IGNORED,
-    Names,
-    Units,
-    declared_codes,
-    decoded,
-    images_of,
-    index_names,
-    label_codes,
-    summed,
-)
+from .naming import IGNORED, Names, Units, decoded, images_of, index_names, label_codes, summed
 
 # One side as masks of one label each: RLE, polygons and rasters of a label, or a map's indices.
 

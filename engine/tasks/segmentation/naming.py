@@ -21,7 +21,7 @@ from ...schemas.errors import InputError
 from ...schemas.wording import option
 from ...tallies.counts import Images
 from ...tallies.datums import Labels
-from ..encoding import declared_places, encode_labels
+from ..encoding import encode_labels
 from ..pixels.rasters import NOTHING, Side
 from .dialects import Settings
 
@@ -471,9 +471,3 @@ def images_of(
     of_key = np.array([code[name] for name in units.keys.to_list()], np.int32)
     key = of_key[units.key] if of_key.size else np.empty(0, np.int32)
     return Images(units.datum, key, pixels, right, overlapping)
-
-
-def declared_codes(frames: Frames, labels: Labels) -> Array | None:
-    """Return a mask of the declared labels, bool [n_labels]; None without any."""
-    table = declared_places(frames, labels)
-    return None if table is None else table["place"].is_not_null().to_numpy()

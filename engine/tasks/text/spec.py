@@ -15,7 +15,7 @@ from ...schemas.errors import InputError
 from ...schemas.option_values import Embedding
 from ...schemas.wording import option
 from .. import per_datum
-from ..contents import Content, Contents, by_datum, word_diff
+from ..contents import Content, Contents, word_diffs
 from ..encoding import Workers
 from ..per_datum import OF_VALUES, counted, truth
 from ..task import Sample, Task, Unanswered
@@ -145,15 +145,7 @@ def contents(
     frames: Frames, settings: Any, ids: list[str], made_with: dict[str, Any], workers: Workers
 ) -> list[Content | None]:
     """See :attr:`..contents.Contents.of_tables`; None if there are only vectors."""
-    if frames.table is not None:
-        sides = [(by_datum(frames.table), name) for name in ("text", "reference")]
-    else:
-        sides = [(by_datum(side), "text") for side in (frames.predictions, frames.ground_truths)]
-    out: list[Content | None] = []
-    for one in ids:
-        ours, theirs = (_texts(rows.get(one), name) for rows, name in sides)
-        out.append(word_diff(ours, theirs) if ours or theirs else None)
-    return out
+    return word_diffs(frames, ids, ("text", "reference"), _texts)
 
 
 def _texts(rows: pl.DataFrame | None, name: str) -> list[str]:

@@ -20,7 +20,7 @@ from ...schemas.wording import option
 from ...tallies.datums import Datums, Labels
 from ..encoding import (
     Workers,
-    declared_places,
+    declared_codes,
     declared_sizes,
     encode_labels,
     encode_sides,
@@ -205,7 +205,9 @@ def encode_batch(frames: Frames, iou_type: str | None, workers: Workers) -> Batc
     ]
     coded = zip(sides, roles, datum, label, masks, strict=True)
     truth, predicted = (_side(*one) for one in coded)
-    return Batch(datums, labels, _declared(frames, labels), labelled, truth, predicted, length)
+    declared = declared_codes(frames, labels)
+    declared = np.zeros(len(labels), bool) if declared is None else declared
+    return Batch(datums, labels, declared, labelled, truth, predicted, length)
 
 
 def refuse_frames(batch: Batch, first: int) -> None:
@@ -343,9 +345,3 @@ def _side(frame: pl.DataFrame, role: str, datum: Array, label: Array, masks: Mas
         hidden=np.stack([levels("occluded"), levels("truncated")], axis=1),
         score=pop_column(frame, "score") if "score" in frame.columns else None,
     )
-
-
-def _declared(frames: Frames, labels: Labels) -> Array:
-    """Return a mask of the declared labels, bool [n_labels]."""
-    table = declared_places(frames, labels)
-    return np.zeros(len(labels), bool) if table is None else table["place"].is_not_null().to_numpy()
