@@ -49,6 +49,7 @@ from .schemas.wording import option
 from .scorecard.card import Scorecard
 from .scorecard.storage import plain_options, restored_options
 from .tallies import stored
+from .tallies.merging import added
 
 _SAMPLE_ROWS = 100_000
 _OF_ALL_ROWS = (
@@ -127,7 +128,8 @@ class TallyPlan:
         """
         ready, plan = self._bound(Tables(predictions, ground_truths, datums)), self._plan
         frames, before = collect(ready.sides, ready.where, ready.plan)
-        pairs = distinct_pairs([both_sides.side_pairs(_of_rows(frames))])
+        rows = {role: frame for role, frame in frames.items() if role != LABELS}
+        pairs = distinct_pairs([both_sides.side_pairs(rows)])
         keys = [frame["label_key"] for frame in frames.values() if "label_key" in frame.columns]
         keyed = pl.concat(keys).drop_nulls().unique() if keys else None
         pairs |= of_score_columns(ready, pairs, keyed)
@@ -408,20 +410,18 @@ class Tally:
         return card
 
     def _whole(self, ready: Prepared) -> Whole:
-        before: dict[str, int] = {}
-        for one in self._facts:
-            for role, rows in one.before.items():
-                before[role] = before.get(role, 0) + rows
-        pairs = dict(self._pairs)
-        if self.plan._labels is not None and pairs:
-            pairs[LABELS] = both_sides.label_pairs(_read_labels(ready))
+        pairs, labels = dict(self._pairs), None
+        if self.plan._labels is not None:
+            labels = collect({LABELS: ready.sides[LABELS]}, {}, ready.plan)[0][LABELS]
+            if pairs:
+                pairs[LABELS] = both_sides.label_pairs(labels)
         return Whole(
             n=1,
             heights={},
-            before=before,
+            before=added(one.before for one in self._facts),
             blanks=first_rows(ready),
             pairs={side: frame.sort("label_key", "label_value") for side, frame in pairs.items()},
-            labels=None if self.plan._labels is None else _read_labels(ready),
+            labels=labels,
             notes=[],
             begins={},
             filled={},
@@ -793,15 +793,6 @@ def _refuse_numbered(
                     side=role,
                     column=table.datum,
                 )
-
-
-def _of_rows(frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    return {role: frame for role, frame in frames.items() if role != LABELS}
-
-
-def _read_labels(ready: Prepared) -> pl.DataFrame:
-    frames, _ = collect({LABELS: ready.sides[LABELS]}, {}, ready.plan)
-    return frames[LABELS]
 
 
 def _packed(frame: pl.DataFrame) -> str:

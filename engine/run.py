@@ -270,8 +270,8 @@ def score_opened(
         limits.refuse(plan)
     if run.own:
         own_metrics.refuse_workers(run.own, executor if isinstance(executor, str) else None)
-    intervals = None if in_memory or disk is not None else wanted(options)
-    analysed = not in_memory and disk is None and (plan.does.judge or options.spread is not None)
+    for_search = in_memory or disk is not None
+    intervals = None if for_search else wanted(options)
     pool = executor if isinstance(executor, str) else None
     unlimited = ""
     limited = not in_memory or options.memory_limit is not None
@@ -289,20 +289,21 @@ def score_opened(
                     estimates = None if intervals is None else partial(_estimates, intervals)
                     place = None
                     if run.own:
-                        place = own_files.enter_context(scratch_folder(options.scratch, 0))
-                        place /= _OWN_VALUES
-                    how: dict[str, Any] = {
-                        "in_memory": in_memory,
-                        "disk": disk,
-                        "own": run.own,
-                        "storage": run.tables.storage_options,
-                    }
+                        scratch = own_files.enter_context(scratch_folder(options.scratch, 0))
+                        place = scratch / _OWN_VALUES
                     result = outofcore.run(
-                        bucket_plan, plan, options, workers, estimates, **how, own_values=place
+                        bucket_plan,
+                        plan,
+                        options,
+                        workers,
+                        estimates,
+                        in_memory=in_memory,
+                        disk=disk,
+                        own=run.own,
+                        own_values=place,
+                        storage=run.tables.storage_options,
                     )
-                    if analysed:
-                        _add_analyses(result, options)
-                    return _scored(run, result, options, in_memory=in_memory or disk is not None)
+                    return _scored(run, result, options, for_search=for_search)
             finally:
                 own_files.close()
                 workers.close()
@@ -317,9 +318,7 @@ def score_opened(
         message = f"all rows are kept in the memory of one process: {unlimited}."
         frames.notes.append(Note("not_in_parts", message))
     rows = rows_of(frames)  # the match may drop some
-    content = (
-        None if in_memory or disk is not None else _digests(frames.tables, options, run.tables)
-    )
+    content = dict if for_search else _digests(frames.tables, options, run.tables)
     values = own_values.measured(run.own, frames) if run.own else None
     loaded = time.perf_counter()
     step("matching")
@@ -337,15 +336,13 @@ def score_opened(
         result.frames[limits.FRAME] = lambda: bounds
     result.notes = frames.notes + result.notes
     result.rows = rows
-    result.content = content or dict
+    result.content = content
     result.recognised, result.sources = frames.recognised, frames.sources
     result.facts = {**frames.facts, "columns": frames.columns}
     result.seconds = {"read": loaded - run.begun, **tallies.seconds}
-    if analysed:
-        _add_analyses(result, options)
     if values is not None:
         result.values = own_values.with_slices(values, run.own, tallies.datums, None)
-    return _scored(run, result, options, in_memory=in_memory or disk is not None)
+    return _scored(run, result, options, for_search=for_search)
 
 
 _OWN_VALUES = "values.parquet"
@@ -393,23 +390,22 @@ _NOT_CHECKED = (
 )
 
 
-def _scored(run: Opened, result: Result, options: Options, *, in_memory: bool) -> Scorecard:
-    """Return the scorecard of a run.
+def _scored(run: Opened, result: Result, options: Options, *, for_search: bool) -> Scorecard:
+    """Return the scorecard of a run, with the numbers of own metrics, from their values.
 
     Args:
-        in_memory: skip intervals.
+        for_search: skip intervals and analyses.
     """
+    if not for_search:
+        _add_analyses(result, options)
     result.notes = unanswered(result.plan, result.notes)
     result.seconds["total"] = time.perf_counter() - run.begun
     messages = messages_of(result.notes, result.recognised)
     card = _card(result, options, messages, run)
-    return card if result.values is None else _add_own(card, run, result, in_memory=in_memory)
-
-
-def _add_own(card: Scorecard, run: Opened, result: Result, *, in_memory: bool) -> Scorecard:
-    """Add the numbers of own metrics to a scorecard, by scoring their values."""
-    add_own(card, run.options, own_values.facts_of(run.own), result.values, in_memory=in_memory)
-    card.options = run.options_with_own or card.options
+    if result.values is not None:
+        facts = own_values.facts_of(run.own)
+        add_own(card, run.options, facts, result.values, in_memory=for_search)
+        card.options = run.options_with_own or card.options
     return card
 
 

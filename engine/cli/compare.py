@@ -230,11 +230,6 @@ def compared_gates(
     return judge
 
 
-def on_github(form: str | None) -> bool:
-    """Return whether to write GitHub annotations: by format, or for tables in GitHub Actions."""
-    return form == "github" or (form == "table" and os.environ.get("GITHUB_ACTIONS") == "true")
-
-
 def markdown_of(card: Scorecard) -> str:
     """A scorecard for GitHub's summary."""
     from ..report.summary import markdown
@@ -284,7 +279,7 @@ def report_gates(
         from ..jobs.reports import gates_table
 
         click.echo(gates_table(verdicts), err=table == "err" or form == "github", nl=False)
-    if on_github(form):
+    if form == "github" or (form == "table" and os.environ.get("GITHUB_ACTIONS") == "true"):
         from ..jobs.reports import summarise, workflow_commands
 
         err = table == "err" and form != "github"

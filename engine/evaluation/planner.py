@@ -128,7 +128,13 @@ def make_plan(options: Options, task: str) -> Plan:
         options = options.replace(iou_type=dialect.iou_type)
     does = tasks.get(task)
     if options.metrics and ":" in "\n".join(options.metrics):
-        options = _without_own(options, task)
+        names = [
+            name
+            for name in options.metrics or ()
+            if not own.is_reference(name)
+            or (registry.is_open(task) and name not in own.known_names())
+        ]
+        options = msgspec.structs.replace(options, metrics=tuple(names) or None)
     means = _means(options, task, dialect) if dialect.means else ()
     if "iou_thresholds_to_return" in registry.of_any(task, "params"):
         options = _split_threshold(options, task, dialect)
@@ -155,16 +161,6 @@ def make_plan(options: Options, task: str) -> Plan:
             settings = msgspec.structs.replace(settings, k=every)
     metrics = tuple(chosen.values())
     return Plan(task, dialect, options, settings, metrics, cuts, _needs(metrics, dialect))
-
-
-def _without_own(options: Options, task: str) -> Options:
-    """Drop references of own metrics, whose values are planned apart."""
-    names = [
-        name
-        for name in options.metrics or ()
-        if not own.is_reference(name) or (registry.is_open(task) and name not in own.known_names())
-    ]
-    return msgspec.structs.replace(options, metrics=tuple(names) or None)
 
 
 def _means(options: Options, task: str, dialect: dialects.Dialect) -> tuple[str, ...]:

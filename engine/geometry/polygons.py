@@ -424,23 +424,18 @@ def rasterise(polygons: Polygons, height: Array, width: Array, over: Over | None
         )
         parts = np.diff(rings.part_start[rings.start[first] : rings.start[last] + 1])
         if (parts != 1).any():
-            runs = _without_holes(runs, parts)
+            hole = np.ones(int(parts.sum()), np.bool_)
+            hole[offsets_of(parts)[:-1]] = False
+            of_part = np.repeat(np.arange(parts.size), parts)
+            outside = take_runs(runs, np.flatnonzero(~hole))
+            holes = take_runs(runs, np.flatnonzero(hole))
+            runs = subtract(outside, unite(holes, of_part[hole], parts.size))
         in_polygon = np.diff(rings.start[first : last + 1])
         if (in_polygon == 1).all():
             return runs
         return unite(runs, np.repeat(np.arange(last - first), in_polygon), last - first)
 
     return Masks(*joined(in_ranges(over, rings.ring_start[first_ring], run)), height, width)
-
-
-def _without_holes(runs: Runs, rings: Array) -> Runs:
-    """Masks of parts from those of their rings, of which there are ``rings`` in each part."""
-    hole = np.ones(int(rings.sum()), np.bool_)
-    hole[offsets_of(rings)[:-1]] = False
-    of_part = np.repeat(np.arange(rings.size), rings)
-    outside = take_runs(runs, np.flatnonzero(~hole))
-    holes = take_runs(runs, np.flatnonzero(hole))
-    return subtract(outside, unite(holes, of_part[hole], rings.size))
 
 
 def intersection_areas(

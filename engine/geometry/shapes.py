@@ -100,18 +100,13 @@ def _united(parts: Array, start: Array, several: Array) -> tuple[Array, bool]:
     for size in np.unique(counts):  # as many rows of parts as polygons have that many
         same = np.flatnonzero(counts == size)
         table = parts[start[several[same]][:, None] + np.arange(size)]
-        combined = shapely.multipolygons(_flat(table), indices=_owners(table))
+        combined = shapely.multipolygons(shapely.get_parts(table.ravel()), indices=_owners(table))
         valid = shapely.is_valid(combined)
         if not valid.all():
             all_apart = False
             combined[~valid] = _polygonal(shapely.union_all(table[~valid], axis=1))
         result[same] = combined
     return result, all_apart
-
-
-def _flat(table: Array) -> Array:
-    """The polygons in a table of polygons and multipolygons, row by row."""
-    return shapely.get_parts(table.ravel())
 
 
 def _owners(table: Array) -> Array:

@@ -389,7 +389,9 @@ def _trend(title: str, group: str, runs: list[Run], page: Path | None, unread: l
     latest = runs[-1].card
     gates, bounds = _statuses_and_bounds(runs)
     frame = _with_trials(frame, runs, bounds)
-    overlapping = _overlap(runs)
+    parts = Counter(part for run in runs for part in {*run.partitions})
+    deleted = any(run.folder is None for run in runs)
+    overlapping = len(runs) > 1 and bool(parts) and (deleted or max(parts.values()) > 1)
     searched = [] if overlapping else segments
     overall = _series_of(frame.filter(group=False), runs, searched, latest, lines, {})
     every = _series_of(frame.filter(group=True), runs, searched, latest, {}, groups)
@@ -420,13 +422,6 @@ def _trend(title: str, group: str, runs: list[Run], page: Path | None, unread: l
         level=LEVEL,
         independent=not overlapping,
     )
-
-
-def _overlap(runs: list[Run]) -> bool:
-    """Return whether numbers of several runs cover the same partitions, or may do so."""
-    parts = Counter(part for run in runs for part in {*run.partitions})
-    deleted = any(run.folder is None for run in runs)
-    return len(runs) > 1 and bool(parts) and (deleted or max(parts.values()) > 1)
 
 
 def _dated(runs: list[Run]) -> bool:

@@ -115,13 +115,6 @@ class Reply(msgspec.Struct, frozen=True):
     parse: Callable[[str, Prompt, dict[str, Any]], list[Any]]
 
 
-def ask_for(prompt: Prompt, count: int | None) -> str:
-    """Return the sentence that specifies the answer format."""
-    words = ", ".join(f'"{word}"' for word in prompt.words)
-    form = REPLIES[prompt.reply].form.replace("<key>", prompt.key).replace("<words>", words)
-    return form.replace("<count>", str(count))
-
-
 def response_schema(prompt: Prompt, count: int | None) -> dict[str, Any]:
     """``response_format`` for a reply in a JSON schema."""
     schema = REPLIES[prompt.reply].schema(prompt, count)
@@ -416,7 +409,11 @@ class Prompt(msgspec.Struct, frozen=True, kw_only=True):
         """
         data = {name: inputs[name] for name in self.reads}
         count = len(data[self.items]) if self.items else None
-        message = "\n\n".join([self.instructions.strip(), _DATA, ask_for(self, count)])
+        words = ", ".join(f'"{word}"' for word in self.words)
+        form = REPLIES[self.reply].form.replace("<key>", self.key).replace("<words>", words)
+        message = "\n\n".join(
+            [self.instructions.strip(), _DATA, form.replace("<count>", str(count))]
+        )
         return [
             {"role": "system", "content": message},
             {"role": "user", "content": json.dumps(data, ensure_ascii=False, indent=1)},

@@ -26,7 +26,7 @@ from ..ingest.digests import digests_of
 from ..ingest.frames import Frames, Part, assemble
 from ..ingest.ids import Bucket
 from ..ingest.problems import ChecksFailed, PartRefused, problems_of_parts
-from ..metrics.own import OwnMetric, split
+from ..metrics.own import split
 from ..schemas.arrays import Array
 from ..schemas.contract import LABELS, ROW
 from ..schemas.errors import InputError, OptionError, ScratchError
@@ -177,9 +177,10 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
         heights["datums"] = checked.datums.height
     common_ids = checked.common_ids
     results: dict[str, Any] = {}
-    own_metrics = own_of(job)
+    own_metrics = split(job.own, lambda name: False)[1]
     values = own_values.measured(own_metrics, checked) if own_metrics else None
-    numbers = row_numbers_of(checked)
+    table = checked.table
+    numbers = table[ROW] if table is not None and ROW in table.columns else None
     content = digests_of(checked.tables, Options())
     if job.options.limits:
         results["limits"] = facts_of(plan, checked)
@@ -209,17 +210,6 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
     write_tally(target, tallies, job, plan, about)
     if not job.options.limits:
         scratch.delete(files)
-
-
-def own_of(job: Job) -> tuple[OwnMetric, ...]:
-    """Return the own metrics of a job, imported if this process has not defined them."""
-    return split(job.own, lambda name: False)[1]
-
-
-def row_numbers_of(frames: Frames) -> pl.Series | None:
-    """Return the numbers of the rows of a single table in the whole input."""
-    table = frames.table
-    return table[ROW] if table is not None and ROW in table.columns else None
 
 
 def values_file(folder: str | Path, bucket: int) -> Path:

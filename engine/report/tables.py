@@ -319,11 +319,6 @@ def layout_of(task: str, dialect: str) -> Layout:
     return layouts.get(dialect) or layouts.get(None) or _NONE
 
 
-def own_layout(task: str, dialect: str) -> Layout | None:
-    """Return the layout of a dialect; None if it uses the task's layout."""
-    return _of(task).get(dialect)
-
-
 def exact_layout(task: str, dialect: str) -> Layout:
     """Return the layout of a dialect if it shows every digit; otherwise the first that does."""
     layout = layout_of(task, dialect)
@@ -926,7 +921,7 @@ def _spot(row: Mapping[str, Any]) -> Spot:
 
 def _named(rows: pl.DataFrame, card: Scorecard) -> dict[Spot, str]:
     """Return titles of numbers that the dialect names differently, such as AP50."""
-    layout = own_layout(card.task, card.dialect)
+    layout = _of(card.task).get(card.dialect)
     if layout is None:
         return {}
     label, part = pl.col("label_value"), pl.col("slice")

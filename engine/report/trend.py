@@ -214,11 +214,6 @@ def _axis(trend: Trend, ticks: int = 4) -> Scale:
     return Scale("night", trend.x[0], trend.x[-1], positions, set_apart(names, 12))
 
 
-def _segments(trend: Trend) -> list[tuple[int, int]]:
-    starts = [0, *(i for i, night in enumerate(trend.nights) if i and night.breaks)]
-    return [*zip(starts, [*starts[1:], len(trend.nights)], strict=True)]
-
-
 def chart(trend: Trend, one: Series) -> Chart:
     """Make the chart of a number, with its intervals, failed gates, changes and breaks."""
     defined = [value for value in (*one.values, *one.lower, *one.upper) if value is not None]
@@ -228,7 +223,8 @@ def chart(trend: Trend, one: Series) -> Chart:
     low, high = low - edge, high + edge
     marks: list[Mark] = []
     bands: list[Mark] = []
-    for start, end in _segments(trend):
+    starts = [0, *(i for i, night in enumerate(trend.nights) if i and night.breaks)]
+    for start, end in [*zip(starts, [*starts[1:], len(trend.nights)], strict=True)]:
         step = max(1, -(-len(trend.nights) // MOST_POINTS))
         edges = [*range(start, end, step), end]
         x = _binned(trend.x, edges)

@@ -207,7 +207,9 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
         interval = f"{signed(row['lower'])} to {signed(row['upper'])}"
         reach.append(f"{100 * comparison.level:g} % interval {interval}")
     reach.append(p_value(row["p"]))
-    many = adjusted_together(comparison, row)
+    of_label = pl.col("label_value").is_null() == (row["label_value"] is None)
+    overall = comparison.differences.filter(pl.col("slice").is_null(), of_label)
+    many = overall["p"].count()
     if many > 1 and comparison.adjust != "none":
         adjusted = probability(row["p_adjusted"])
         reach[-1] += f", {adjusted} once adjusted for {many:,} numbers"
@@ -260,13 +262,6 @@ def _surely_by(comparison: Comparison, b: str, lines: list[Titled]) -> str:
             names = [*names[: _NAMED - 1], f"{len(names) - _NAMED + 1:,} more"]
         parts += [f"{way} by {_listed(names)}"] if names else []
     return f" {b} is significantly {' and '.join(parts)}." if parts else ""
-
-
-def adjusted_together(comparison: Comparison, row: dict[str, Any]) -> int:
-    """Count the p-values that are adjusted together with a row of the whole set."""
-    of_label = pl.col("label_value").is_null() == (row["label_value"] is None)
-    overall = comparison.differences.filter(pl.col("slice").is_null(), of_label)
-    return overall["p"].count()
 
 
 def _of_many(comparison: Comparison, name: str, row: dict[str, Any]) -> str:

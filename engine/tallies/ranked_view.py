@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import partial, wraps
 from itertools import islice
 from typing import Any
 
@@ -150,6 +150,25 @@ class Query(msgspec.Struct, frozen=True):
         return tuple(map(np.asarray, getattr(view, self.name)(*self.given)))
 
 
+def _by_spans(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a method run on every span and concatenate the results along the label axis."""
+
+    @wraps(compute)
+    def ask(view: RankedView, *args: Any) -> Any:
+        run = view.run
+        if len(run.spans) == 1 and run.elsewhere is None:
+            return compute(view, *args)
+        query = Query(compute.__name__, args, run.head, view.labels, view._how)
+        if run.elsewhere is not None:
+            results = run.elsewhere(query, run.spans)
+        else:
+            with ThreadPoolExecutor(1 if view.draws is not None else run.at_once) as threads:
+                results = list(threads.map(partial(query.answer, over=view.over), run.spans))
+        return tuple(np.concatenate(parts, axis=1) for parts in zip(*results, strict=True))
+
+    return ask
+
+
 class RankedView(View):
     """A ranked tally by groups; arrays have leading axes [group, label].
 
@@ -251,19 +270,6 @@ class RankedView(View):
                 self._shared["block"] = Block(tally, self.group, self._slices)
             yield self._shared["block"]
 
-    def _ask(self, name: str, *args: Any) -> Any:
-        """Run a query on every span and concatenate the results along the label axis."""
-        run = self.run
-        if len(run.spans) == 1 and run.elsewhere is None:
-            return getattr(self, name)(*args)
-        query = Query(name, args, run.head, self.labels, self._how)
-        if run.elsewhere is not None:
-            results = run.elsewhere(query, run.spans)
-        else:
-            with ThreadPoolExecutor(1 if self.draws is not None else run.at_once) as threads:
-                results = list(threads.map(partial(query.answer, over=self.over), run.spans))
-        return tuple(np.concatenate(parts, axis=1) for parts in zip(*results, strict=True))
-
     def _draw_by_draw(self, name: str, *args: Any) -> Any:
         """Run a query on the view of every resample."""
         assert self.draws is not None
@@ -327,8 +333,9 @@ class RankedView(View):
 
     @Lazy
     def _sizes(self) -> Any:
-        return self._ask("count_rows")
+        return self.count_rows()
 
+    @_by_spans
     def count_rows(self) -> tuple[Array, Array, Array]:
         """Compute :attr:`n_predictions`, :attr:`n_ground_truths` and :attr:`positives`."""
         groups, n_labels, n_areas, _ = self._shape
@@ -384,13 +391,14 @@ class RankedView(View):
         ):
             true: Array | Sparse = self._precise[1]
         else:
-            (true,) = self._ask("find_true", lowest)
+            (true,) = self.find_true(lowest)
         return true
 
     @Lazy
     def _precise(self) -> Any:
-        return self._ask("make_precise")
+        return self.make_precise()
 
+    @_by_spans
     def make_precise(self) -> tuple[Array | Sparse, Array | Sparse]:
         """Compute :attr:`precision` and :meth:`true_positives` of all scores."""
         how, levels = self.interpolation, self.interpolation.averaged
@@ -417,6 +425,7 @@ class RankedView(View):
             return (*on_lines(self, self._shape), None)
         return at_positions(self, self._shape)
 
+    @_by_spans
     def find_true(self, lowest: float) -> tuple[Array | Sparse]:
         """Compute :meth:`true_positives` of scores from ``lowest`` on."""
         if self.draws is None:
@@ -427,19 +436,15 @@ class RankedView(View):
             self._down(block, (begin, end), np.zeros(0, np.bool_), self.caps, counted)
         return (self._under_caps(counted),)
 
-    def sampled_with_scores(self, cap: int) -> tuple[Array, Array, Array]:
+    @_by_spans
+    def sampled_with_scores(self, cap: int) -> Any:
         """Return precision, scores at which levels are reached, and true positives under one cap.
 
         Scores are NaN at levels that are not reached. Level 0 is reached by the best score, even
         for labels without ground truth.
         """
-        precision, scores, true = self._ask("sample_with_scores", cap)
-        return precision, scores, true
-
-    def sample_with_scores(self, cap: int) -> Any:
-        """Compute :meth:`sampled_with_scores`."""
         if self.draws is not None:
-            return self._draw_by_draw("sample_with_scores", cap)
+            return self._draw_by_draw("sampled_with_scores", cap)
         how = self.interpolation
         if how.linear is not None or how.positions is not None:
             return (*self._curve[:2], self._precise[1])
@@ -448,9 +453,9 @@ class RankedView(View):
     @property
     def similarity(self) -> Array:
         """Similarity of angles, in the shape of :attr:`precision`; NaN without angles."""
-        (similarity,) = self._ask("compare_angles")
-        return np.asarray(similarity)
+        return np.asarray(self.compare_angles()[0])
 
+    @_by_spans
     def compare_angles(self) -> Any:
         """Compute :attr:`similarity`."""
         if self.draws is not None:
@@ -595,10 +600,11 @@ class RankedView(View):
         """
         if score_thresholds not in self._counts:
             grid = np.array([self.tally.comparable(t) for t in score_thresholds])
-            name = "count_by_score" if self.draws is None else "count_drawn_by_score"
-            self._counts[score_thresholds] = self._ask(name, grid)
+            count = self.count_by_score if self.draws is None else self.count_drawn_by_score
+            self._counts[score_thresholds] = count(grid)
         return self._counts[score_thresholds]
 
+    @_by_spans
     def count_by_score(self, score_thresholds: Array) -> tuple[Array, ...]:
         """Compute :meth:`counts`."""
         words, n_scores = self.tally.variants.words, score_thresholds.size
@@ -704,6 +710,7 @@ class RankedView(View):
         total /= np.maximum(self.positives, 1.0)[..., None] if how.every_point else grid.last + 1
         return total[..., None], true
 
+    @_by_spans
     def count_drawn_by_score(self, score_thresholds: Array) -> tuple[Array, Array]:
         """:meth:`count_by_score` per resample."""
         every = [self._nothing(1) for _ in range(score_thresholds.size)]

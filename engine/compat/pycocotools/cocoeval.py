@@ -367,7 +367,11 @@ def _masks(
     converted = []
     for coco, side, what in zip(sets, chosen, (RESULTS, TRUTHS), strict=True):
         regions = column(side.rows, "segmentation", what)
-        height, width = _sizes(coco, side)
+        sizes = np.zeros((2, len(side.rows)), np.int64)
+        for i, row in enumerate(side.rows):
+            image = coco.imgs.get(row["image_id"], {})
+            sizes[:, i] = image.get("height", 0), image.get("width", 0)
+        height, width = sizes[0], sizes[1]
         masks = masks_of(regions, height, width, what, threads.over)
         masks.measure(threads.over)
         converted.append((of_masks(masks), masks, side))
@@ -375,15 +379,6 @@ def _masks(
     ours, theirs = converted[0][0], converted[1][0]
     areas = _given_areas(lambda: ours.area, sets[0], chosen[0].rows, "segmentation")
     return Regions(msgspec.structs.replace(ours, given_area=areas)), Regions(theirs)
-
-
-def _sizes(coco: COCO, side: Chosen) -> tuple[Array, Array]:
-    """Return height and width of each row's image, int64 [n]; 0 if unknown."""
-    sizes = np.zeros((2, len(side.rows)), np.int64)
-    for i, row in enumerate(side.rows):
-        image = coco.imgs.get(row["image_id"], {})
-        sizes[:, i] = image.get("height", 0), image.get("width", 0)
-    return sizes[0], sizes[1]
 
 
 def _refuse_sizes(sides: Sequence[tuple[Masks, Chosen]]) -> None:

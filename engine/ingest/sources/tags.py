@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -142,13 +142,6 @@ def _encoded(lists: pl.Series, whose: str, ids: pl.Series) -> _Tags:
     return _Tags(code.astype(np.int32), start.astype(np.int64), names.to_list())
 
 
-def _sentence_of(tags: _Tags, codes: list[int], ids: pl.Series) -> list[Any]:
-    """Return the first sentences with one of these tags."""
-    at = np.flatnonzero(np.isin(tags.code, codes))[:_SHOWN]
-    rows = np.unique(np.searchsorted(tags.start, at, side="right") - 1)
-    return [ids[int(row)] for row in rows]
-
-
 class _Entities(msgspec.Struct, frozen=True):
     """Entities of one side.
 
@@ -240,7 +233,9 @@ def _unknown_tags(
 ) -> InputError:
     shown = [tags.names[i] for i in sorted(wrong)]
     many = int(np.isin(tags.code, wrong).sum())
-    sentences = _sentence_of(tags, wrong, ids)
+    at = np.flatnonzero(np.isin(tags.code, wrong))[:_SHOWN]
+    rows = np.unique(np.searchsorted(tags.start, at, side="right") - 1)
+    sentences = [ids[int(row)] for row in rows]
     return InputError(
         f"{whose}: {count_of(many, 'token')} tagged {listing(shown[:_SHOWN], len(shown))}, first in"
         f" {'sentence' if len(sentences) == 1 else 'sentences'} {listing(sentences)}{why}",

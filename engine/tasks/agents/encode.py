@@ -75,7 +75,12 @@ def encode(
             _note_without_calls(frames, datums, side, role, what, f"{role.replace('_', ' ')}: ")
     calls = [*index]
     for what, side in zip(("predicted", "expected"), sides, strict=True):
-        _note_texts(frames, calls, side, what)
+        odd = np.array([not one.in_json for one in calls], bool)
+        if n := int(odd[side.code].sum()) if odd.any() else 0:
+            why = "whose arguments are not a JSON object: each is compared as one value"
+            frames.notes.append(
+                note_of("arguments_not_json", n, (f"{what} call", f"{what} calls", why))
+            )
     predicted, reference = sides
     return datums, Trajectories(calls, predicted, reference, settings, workers), row, height
 
@@ -185,16 +190,6 @@ def _note_unmet(frames: Frames, runs: Trajectories) -> None:
             message = f"no call has the tool {name!r} of {option('tools')}: is its name as in the"
             facts = {"option": "tools", "value": name}
             frames.notes.append(Note(UNMET, f"{message} calls?", facts=facts))
-
-
-def _note_texts(frames: Frames, calls: list[Call], side: Side, what: str) -> None:
-    """Add a note on arguments that are no JSON object and are compared as a single value."""
-    odd = np.array([not one.in_json for one in calls], bool)
-    if n := int(odd[side.code].sum()) if odd.any() else 0:
-        why = "whose arguments are not a JSON object: each is compared as one value"
-        frames.notes.append(
-            note_of("arguments_not_json", n, (f"{what} call", f"{what} calls", why))
-        )
 
 
 _TYPED_TEXT = re.compile(

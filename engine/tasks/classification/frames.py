@@ -693,25 +693,18 @@ def _rows(block: _Judged, limit: Array, cuts: _Cuts) -> pl.DataFrame:
         pl.when(pl.Series(way)).then(pl.lit(name)) for name, way in zip(WAYS, ways, strict=True)
     ]
     margin = (own - chance[np.arange(rows.size), other] + 1) / 2
+    logs = np.log(np.where(chance > 0, chance, 1))
+    weighed = -(chance * logs).sum(axis=1) / np.log(chance.shape[1]) / np.maximum(own, _ALIKE)
     return pl.DataFrame({"datum_id": block.datum_id.gather(rows)}).with_columns(
         given=given,
         other=other,
         score=chance[np.arange(rows.size), other],
         given_score=own,
         normalized_margin=margin,
-        confidence_weighted_entropy=_weighted_entropy(chance, own),
+        confidence_weighted_entropy=np.log(weighed + 1) / np.maximum(weighed, _ALIKE),
         suspicion=1 - margin,
         found_by=pl.concat_str(names, separator=" ", ignore_nulls=True),
     )
-
-
-def _weighted_entropy(chance: Array, label_chance: Array) -> Array:
-    """Entropy over the probability of the given label, turned so that low is bad, float64 [m]."""
-    logs = np.log(np.where(chance > 0, chance, 1))
-    weighed = (
-        -(chance * logs).sum(axis=1) / np.log(chance.shape[1]) / np.maximum(label_chance, _ALIKE)
-    )
-    return np.log(weighed + 1) / np.maximum(weighed, _ALIKE)
 
 
 # Rows of label sequences: precision, recall and F of every row by itself, as Phoenix has them.

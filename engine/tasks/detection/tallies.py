@@ -77,11 +77,13 @@ def true_positive_rows(batch: Batch, matched: Matched, settings: Settings) -> Ra
     label = np.repeat(np.arange(ranked.n_labels), np.diff(ranked.start))[at]
     names = batch.labels.frame["label_value"].cast(pl.String).to_list()
     halves = np.isin(names, settings.rules.half_turns)[label] if names else np.zeros(0, bool)
+    period = np.where(halves, np.pi, 2 * np.pi)
+    turn = (others[:, 6] - boxes[:, 6] + period / 2) % period - period / 2
     values = np.stack(
         [
             ground_distance(boxes, others),
             1 - _scale_iou(boxes[:, 3:6], others[:, 3:6]),
-            _turn(boxes[:, 6], others[:, 6], np.where(halves, np.pi, 2 * np.pi)),
+            np.abs(np.where(turn > np.pi, turn - 2 * np.pi, turn)),
             _faster(batch.predictions, batch.ground_truths, rows, truths),
             _other(batch.predictions, batch.ground_truths, rows, truths),
         ]
@@ -126,12 +128,6 @@ def _scale_iou(sizes: Array, others: Array) -> Array:
     shared = np.minimum(sizes, others).prod(axis=1)
     union = others.prod(axis=1) + sizes.prod(axis=1) - shared
     return np.divide(shared, union, out=np.zeros(shared.size), where=union > 0)
-
-
-def _turn(yaw: Array, other: Array, period: Array) -> Array:
-    """The angle between two headings, float64 [k], radians in [0, pi]."""
-    turn = (other - yaw + period / 2) % period - period / 2
-    return np.abs(np.where(turn > np.pi, turn - 2 * np.pi, turn))
 
 
 def _faster(side: Side, other: Side, rows: Array, truths: Array) -> Array:

@@ -484,7 +484,13 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     tracks = Tracks(matched.rows, batch.declared, batch.labelled)
     listed = event_frame(batch, matched, settings) if "events" in needs else None
     counted = tuple(sorted(needs - {"events"}))
-    present = _present(len(batch.datums), tracks)
+    n_datums = len(batch.datums)
+    rows = tracks.rows
+    truth, predicted = (
+        np.bincount(rows.datum, getattr(rows, name), minlength=n_datums) > 0
+        for name in ("truth", "found")
+    )
+    present = np.array([[3, 2], [1, 0]], np.int8)[truth.astype(int), predicted.astype(int)]
     seconds = {"encode": read - begun, "match": time.perf_counter() - read}
     stats = stats_from(present, tracks, counted)
     return Tallies(
@@ -525,16 +531,6 @@ def _matched(
     doubt = doubt or _untracked(*sides) or _unanswered(*sides)
     frames.notes += [*matched.notes, *([] if doubt is None else [doubt])]
     return matched
-
-
-def _present(n_datums: int, tracks: Tracks) -> Array:
-    """Standing of each sequence by the sides that have boxes there, int8 [n_datums]."""
-    rows = tracks.rows
-    truth, predicted = (
-        np.bincount(rows.datum, getattr(rows, name), minlength=n_datums) > 0
-        for name in ("truth", "found")
-    )
-    return np.array([[3, 2], [1, 0]], np.int8)[truth.astype(int), predicted.astype(int)]
 
 
 def stats_from(present: Array, tracks: Tracks, counted: Sequence[str]) -> Stats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -291,7 +291,11 @@ def notes(findings: Findings, settings: Settings, needs: frozenset[str]) -> list
             shown = ", ".join(f"{name} {count:,}" for name, count in [*gaps.items()][:_NAMED])
             more = f" and {len(gaps) - _NAMED} more" if len(gaps) > _NAMED else ""
             message = f"of {count_of(findings.datums, 'datum')}, some {words}: {shown}{more}."
-            result.append(Note(code, message, sum(gaps.values()), facts={"metrics": _first(gaps)}))
+            result.append(
+                Note(
+                    code, message, sum(gaps.values()), facts={"metrics": dict([*gaps.items()][:20])}
+                )
+            )
     shares = [name for name in names if len({*findings.shares.get(name, (0, 1))}) == 1]
     if shares:
         message = (
@@ -330,7 +334,3 @@ def notes(findings: Findings, settings: Settings, needs: frozenset[str]) -> list
 
 _NAMED = 6
 _REPEATED = 3  # rows of a mark of missing values
-
-
-def _first(gaps: Mapping[str, int]) -> dict[str, int]:
-    return dict([*gaps.items()][:20])

@@ -345,13 +345,6 @@ def _by_frequency(view: RankedView, settings: Settings, frequency: str) -> list[
     return [cells_of(view, settings, axes, value, support, reason=reason, **_over_ious(settings))]
 
 
-def _recall_parameters(settings: Settings) -> str:
-    return parameters(
-        iou_thresholds=settings.thresholds_in_user_unit,
-        recall_score_threshold=settings.recall_score_threshold,
-    )
-
-
 def _recall(by_key: bool, view: RankedView, settings: Settings) -> list[Cells]:
     """AR of labels, or its mean over the labels of a key."""
     ious = settings.iou_thresholds
@@ -360,7 +353,10 @@ def _recall(by_key: bool, view: RankedView, settings: Settings) -> list[Cells]:
     )
     support = sum_by_key(view, view.positives) if by_key else view.positives
     axes = ("group", "key" if by_key else "label", "max_detections", "area")
-    params = _recall_parameters(settings)
+    params = parameters(
+        iou_thresholds=settings.thresholds_in_user_unit,
+        recall_score_threshold=settings.recall_score_threshold,
+    )
     return [cells_of(view, settings, axes, value, support[:, :, None, :], parameters=params)]
 
 

@@ -272,10 +272,6 @@ def _gaps(binned: Binned, of: Array, n: int, least: int) -> tuple[Array, Array]:
     return ratio(total, counted), counted
 
 
-def _parameters_of(bins: BoxBins) -> str:
-    return parameters(n_bins=bins.scores, box_bins=bins.boxes, least_in_bin=bins.least)
-
-
 def _box_error(view: RankedView, settings: Settings) -> list[Cells]:
     bins, cells = settings.box_bins, []
     for axis, every in _box_levels(view, settings):
@@ -296,7 +292,9 @@ def _box_error(view: RankedView, settings: Settings) -> list[Cells]:
                     counted.reshape(shape),
                     reason=why.reshape(shape),
                     statistic=by,
-                    parameters=_parameters_of(bins),
+                    parameters=parameters(
+                        n_bins=bins.scores, box_bins=bins.boxes, least_in_bin=bins.least
+                    ),
                     **columns_of(settings, axis),
                 )
             )

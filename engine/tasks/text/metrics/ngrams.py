@@ -86,11 +86,6 @@ _OF_NLTK = {"exp": "method3", "floor": "method1", "add-k": "method2"}
 _OF_SACREBLEU = {other: own for own, other in _OF_NLTK.items()}
 
 
-def orders_of(weights: tuple[float, ...], smoothing: str) -> int:
-    """Return the number of n-gram orders to count."""
-    return max(len(weights), _FIFTH if smoothing in ("method5", "method7") else 1)
-
-
 def bleu(counts: Array, settings: Any, *, sentence: bool) -> Array:
     """Compute BLEU for rows of counts.
 
@@ -367,7 +362,10 @@ def sentence_counts(texts: Texts) -> Array:
     def make() -> Array:
         cut = every_character if settings.rules.characters else TOKENIZERS[settings.tokenizer]
         tokens = texts.tokens(lambda some: cut(texts.cased(some)))
-        orders = orders_of(settings.bleu_weights, settings.smoothing)
+        orders = max(
+            len(settings.bleu_weights),
+            _FIFTH if settings.smoothing in ("method5", "method7") else 1,
+        )
         match = np.empty((len(pairs), orders), np.int64)
         read = (np.arange(len(pairs)), pairs.start), tokens.candidates, tokens.references
         texts.workers.over(
