@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .jit import F64, I32, I64, U8, U64, Array, frozen, inner, kernel
+from .jit import F64, I32, I64, U8, U64, Array, allocating, frozen, inner, kernel
 
 # Interpolated average precision and recall: the largest precision at each recall level or beyond.
 # Only true positives move the envelope, so the first pass keeps these and the number of false
@@ -303,7 +303,7 @@ def nothing_counted(n_segments: int, shape: tuple[int, int], n_caps: int, n_draw
     )
 
 
-@inner
+@allocating
 def _lows(n_thresholds: int, n_areas: int) -> Any:
     """First bit of every area range."""
     lows = np.uint64(0)

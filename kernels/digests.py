@@ -13,12 +13,18 @@ import numpy as np
 
 from .datums import mixed
 from .jit import F64, I64, U8, U64, Array, Bools, inner, kernel
+from .label_maps import word
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _PRIME = 0x100000001B3
 _EXACT = 2.0**53
 _DIGITS = 19
 _LARGEST = 2**63 - 1
+_POWERS = np.array([10**n for n in range(9)], np.uint64)
+_ZEROS, _HIGH_BITS = np.uint64(0x3030303030303030), np.uint64(0x8080808080808080)
+_ABOVE_NINE = np.uint64(0x7676767676767676)  # added to a byte above 9, it sets the byte's high bit
+_FOURS = np.uint64(0x000000FF000000FF)
+_LOW_FOURS, _HIGH_FOURS = np.uint64(100 + (10**6 << 32)), np.uint64(1 + (10**4 << 32))
 
 
 @kernel
@@ -51,17 +57,38 @@ def add_floats(values: F64, present: Bools, salt: int, rows: Array) -> None:
 
 
 @inner
+def _some(data: U8, at: int, n: int) -> Any:
+    """Up to eight bytes as the low bytes of a word."""
+    if at + 8 <= data.size:
+        unused = np.uint64(64 - 8 * n)
+        return word(data, np.uint64(at)) << unused >> unused if n else np.uint64(0)
+    few = np.uint64(0)
+    for k in range(n):
+        few |= np.uint64(data[at + k]) << np.uint64(8 * k)
+    return few
+
+
+@inner
 def _integer(data: U8, at: int, end: int) -> tuple[bool, Any]:
-    """Read bytes as the one way to write an int64 in decimal: no zeros in front, no plus."""
-    value, negative = np.uint64(0), at < end and data[at] == ord("-")
+    """Read bytes as the one way to write an int64 in decimal: no zeros in front, no plus.
+
+    Eight digits are converted at once: pairs, then fours, are added within the word.
+    """
+    value, negative = np.uint64(0), data[at] == ord("-")
     first = at + 1 if negative else at
     if not 0 < end - first <= _DIGITS or (data[first] == ord("0") and end - at > 1):
         return False, value
-    for k in range(first, end):
-        digit = data[k] - ord("0")
-        if not 0 <= digit <= 9:
+    while first < end:
+        n = min(8, end - first)
+        unused = np.uint64(64 - 8 * n)
+        digits = (_some(data, first, n) << unused) ^ (_ZEROS << unused)
+        if (digits | (digits + _ABOVE_NINE)) & _HIGH_BITS:
             return False, value
-        value = value * np.uint64(10) + np.uint64(digit)
+        digits = digits * np.uint64(10) + (digits >> np.uint64(8))
+        low, high = digits & _FOURS, (digits >> np.uint64(16)) & _FOURS
+        eight = (low * _LOW_FOURS + high * _HIGH_FOURS) >> np.uint64(32)
+        value = value * _POWERS[n] + eight
+        first += n
     if value > np.uint64(_LARGEST):
         return False, value
     return True, np.uint64(0) - value if negative else value
@@ -75,23 +102,17 @@ def hash_bytes(offsets: I64, data: U8, out: Array) -> None:
     """
     for i in range(out.size):
         at, end = offsets[i], offsets[i + 1]
-        is_integer, value = _integer(data, at, end)
-        if is_integer:
-            out[i] = value
-            continue
+        if at < end and data[at] <= ord("9"):
+            is_integer, value = _integer(data, at, end)
+            if is_integer:
+                out[i] = value
+                continue
         state = np.uint64(end - at)
         while at + 8 <= end:
-            word = np.uint64(0)
-            for k in range(8):
-                word |= np.uint64(data[at + k]) << np.uint64(8 * k)
-            state = mixed(state ^ word) * np.uint64(_PRIME) + np.uint64(_GOLDEN)
+            eight = word(data, np.uint64(at))
+            state = mixed(state ^ eight) * np.uint64(_PRIME) + np.uint64(_GOLDEN)
             at += 8
-        word, shift = np.uint64(0), np.uint64(0)
-        while at < end:
-            word |= np.uint64(data[at]) << shift
-            shift += np.uint64(8)
-            at += 1
-        out[i] = mixed(state ^ word)
+        out[i] = mixed(state ^ _some(data, at, end - at))
 
 
 @kernel

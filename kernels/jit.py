@@ -171,6 +171,11 @@ class Kernel:
         return entry
 
     @property
+    def borrows(self) -> bool:
+        """True if no references to arrays are counted, see :func:`inner`."""
+        return not self._flags.get("_nrt", True)
+
+    @property
     def variants(self) -> int:
         """Number of combinations of types that this process has compiled or loaded."""
         return 0 if self._made is None else len(self._made.signatures)
@@ -261,5 +266,14 @@ def kernel(function: _F) -> _F:
 
 
 def inner(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function that only kernels call: without a Python entry, it compiles faster."""
-    return Kernel(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    """Compile a function that only kernels call: without a Python entry, it compiles faster.
+
+    It may neither allocate arrays nor return any: so no references to its arguments are counted,
+    which costs more than many of these functions.
+    """
+    return allocating(function, _nrt=False)
+
+
+def allocating(function: Callable[..., Any], **flags: bool) -> Callable[..., Any]:
+    """Compile a function like :func:`inner` that allocates arrays, returns some, or calls such."""
+    return Kernel(function, no_cpython_wrapper=True, no_cfunc_wrapper=True, **flags)

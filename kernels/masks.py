@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .jit import F64, I32, I64, U8, U32, Array, frozen, inner, kernel
+from .jit import F64, I32, I64, U8, U32, Array, allocating, frozen, inner, kernel
 
 # Masks as runs of ones. Run i is the pixels [begin[i], end[i]), counted down the columns of the
 # image as in COCO unless stated otherwise. Runs of one mask ascend and never touch, so equal masks
@@ -42,7 +42,7 @@ def put(begin: Array, end: Array, first: int, at: int, low: int, high: int) -> A
     return at + 1
 
 
-@inner
+@allocating
 def longer(old: Array, size: int) -> Any:
     """Copy an array into a larger one."""
     new = np.empty(size, np.uint32)
@@ -576,7 +576,7 @@ def _changes(one: Array, n: int, two: Array, m: int, out: Array) -> Any:
     return at
 
 
-@inner
+@allocating
 def _stretches(
     begin: Array,
     end: Array,

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .jit import F64, I32, I64, U8, Array, Bools, inner, kernel
+from .jit import F64, I32, I64, U8, Array, Bools, allocating, inner, kernel
 from .words import code_at
 
 # Least Levenshtein distance of a text to any stretch of another, a bound that avoids most costly
@@ -300,7 +300,7 @@ def _zeros(rows: Array, at: int, columns: int) -> Any:
     return total
 
 
-@inner
+@allocating
 def fill(x: Array, n: int, y: Array, c: int, rows: Array, head: Array, link: Array) -> None:
     """Fill rows 0 to n of the table of x[:n] by y[:c]; ``head`` is -1 before and after."""
     width = (c + 63) >> 6

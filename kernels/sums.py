@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .jit import F64, I32, I64, Array, MaybeF64, frozen, inner, kernel
+from .jit import F64, I32, I64, Array, MaybeF64, allocating, frozen, inner, kernel
 
 # Sums as whole numbers: adjacent chunks of 32 bits.
 
@@ -156,7 +156,7 @@ def _fits(low: int, stop: int, first: int, width: int, need: Array) -> bool:
     return low >= first and stop <= first + width
 
 
-@inner
+@allocating
 def scratch() -> Array:
     """Scratch memory of :func:`add_block`, float64 [3, BLOCK]."""
     return np.empty((3, BLOCK))
@@ -714,7 +714,7 @@ def _short_sum(values: Array, first: int, n: int) -> float:
     return out
 
 
-@inner
+@allocating
 def row_sum(values: Array, first: int, n: int) -> float:
     """Sum of ``n`` values from ``first`` on, bit-identical to NumPy's sum of a row.
 

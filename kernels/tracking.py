@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .boxes import Over, box_iou
-from .jit import I64, Array, frozen, inner, kernel
+from .jit import I64, Array, allocating, frozen, inner, kernel
 from .sums import row_sum
 
 # Pairs of boxes that overlap in the same frame, and their IoU.
@@ -132,7 +132,7 @@ class AssignmentScratch(NamedTuple):
     reached_column: Array  # bool
 
 
-@inner
+@allocating
 def assignment_scratch(n: int) -> AssignmentScratch:
     """Scratch memory for sides of up to n."""
     return AssignmentScratch(
@@ -248,7 +248,7 @@ class Couples(NamedTuple):
     found: Array  # int32 [couples], their track
 
 
-@inner
+@allocating
 def by_code(code: Array, n_codes: int, rows: Array) -> Array:
     """Group ``rows`` by their code, in their order; ``code`` int32 is of any row."""
     start = np.zeros(n_codes + 1, np.int64)
@@ -263,7 +263,7 @@ def by_code(code: Array, n_codes: int, rows: Array) -> Array:
     return out
 
 
-@inner
+@allocating
 def couples_of(frames: TrackFrames, unit: int) -> Couples:
     begin, end = frames.start[unit], frames.start[unit + 1]
     before = frames.pair_start[begin]
@@ -451,7 +451,7 @@ def absorbed(
 # TrackEval's arithmetic: sums in its order, since their last bits decide ties.
 
 
-@inner
+@allocating
 def _align(frames: TrackFrames, unit: int, couples: Couples, dense: Array, sums: Array) -> Array:
     """Agreement of each couple of a unit over all frames, float64 [couples].
 
@@ -592,7 +592,7 @@ def _root(parent: Array, node: int) -> int:
     return node
 
 
-@inner
+@allocating
 def _clusters(couples: Couples, rows: Array, n: int, m: int) -> tuple[Array, Array]:
     """Components of couples that share objects or tracks.
 

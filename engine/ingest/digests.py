@@ -106,9 +106,14 @@ def _add(column: pl.Series, name: str, rows: Array) -> None:
         for field in dtype.fields:
             _add(column.struct.field(field.name), f"{name}.{field.name}", rows)
     elif dtype.is_float():
-        add_floats(column.cast(pl.Float64).fill_null(0.0).to_numpy(), present, salt, rows)
+        add_floats(_filled(column.cast(pl.Float64), 0.0).to_numpy(), present, salt, rows)
     elif dtype != pl.Null:
         add_integers(_hashes(column), present, salt, rows)
+
+
+def _filled(column: pl.Series, value: Any) -> pl.Series:
+    """Return a column with nulls replaced; without any, Polars would take a query to find out."""
+    return column.fill_null(value) if column.null_count() else column
 
 
 def _hashes(column: pl.Series) -> Array:
@@ -119,10 +124,10 @@ def _hashes(column: pl.Series) -> Array:
         dtype = column.dtype
     if dtype == pl.Boolean or (dtype.is_integer() and dtype not in _LONG):
         wide = pl.UInt64() if dtype == pl.UInt64 else pl.Int64()
-        return column.cast(wide).fill_null(0).to_numpy().view(np.uint64)
+        return _filled(column.cast(wide), 0).to_numpy().view(np.uint64)
     if isinstance(dtype, pl.List):
         items = column.explode(keep_nulls=False, empty_as_null=False)
-        lengths = column.list.len().fill_null(0).to_numpy()
+        lengths = _filled(column.list.len(), 0).to_numpy()
         offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)))
         of_items = np.zeros(len(items), np.uint64)
         _add(items, "", of_items)
@@ -130,7 +135,7 @@ def _hashes(column: pl.Series) -> Array:
         hash_lists(offsets, of_items, out)
         return out
     text = column if dtype == pl.Binary else column.cast(pl.String)
-    data, start = text_bytes(text.fill_null(b"" if dtype == pl.Binary else ""))
+    data, start = text_bytes(_filled(text, b"" if dtype == pl.Binary else ""))
     out = np.empty(len(column), np.uint64)
     hash_bytes(start, data, out)
     return out

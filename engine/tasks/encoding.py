@@ -429,8 +429,10 @@ def table_datums(
         identity = len(datums) == datum.size and bool((np.diff(datum) == 1).all())
         return datums, None if identity else datum
     slices = pl.DataFrame() if frames.slices is None else frames.slices
-    rows = pl.Series(np.arange(height) if numbers is None else numbers)
-    keys = draw_keys(rows, slices, frames.cluster) if frames.drawn else None
+    keys = None
+    if frames.drawn:
+        rows = pl.Series(np.arange(height) if numbers is None else numbers)
+        keys = draw_keys(rows, slices, frames.cluster)
     named = table["dataset"].cast(pl.String) if "dataset" in table.columns else None
     return Datums(None, slices, named, height, keys), None
 

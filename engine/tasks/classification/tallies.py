@@ -52,12 +52,12 @@ def notes_of(batch: Batch, units: Units, *, whole: bool = True) -> list[Note]:
     tied = _tied(batch, units)
     if batch.truth_start is not None or batch.truth.size < _LEAST:
         return tied
-    looked = np.arange(0, batch.truth.size, max(1, batch.truth.size // _LOOKED_AT))
+    step = max(1, batch.truth.size // _LOOKED_AT)
     if batch.rows is not None and not batch.rows.several:
-        return _reversed(batch, looked, _LEAST // 2 if whole else _LEAST_OF_PART)
+        return _reversed(batch, step, _LEAST // 2 if whole else _LEAST_OF_PART)
     if units.hard is None:
         return tied
-    predicted, truth = units.hard[looked], batch.truth[looked]
+    predicted, truth = units.hard[::step], batch.truth[::step]
     labelled = (predicted >= 0) & (truth >= 0)
     pairs = counted(predicted[labelled], truth[labelled])
     warning = None
@@ -107,17 +107,20 @@ def _labels(rows: Rows) -> Array:
     return rows.label_codes
 
 
-def _reversed(batch: Batch, looked: Array, least: int) -> list[Note]:
+def _reversed(batch: Batch, step: int, least: int) -> list[Note]:
     """Return a warning about scores that are highest if their label is not true.
 
     Args:
+        step: every how many units are looked at.
         least: positives and negatives of which there have to be so many.
     """
     rows = batch.rows
     assert rows is not None
-    if rows.unit_codes is not None or not rows.ranked or rows.score.size != batch.truth.size:
+    n = sum(part.size for part in rows.parts)
+    if rows.unit_codes is not None or not rows.ranked or n != batch.truth.size:
         return []
-    score, true = rows.score[looked], batch.truth[looked] == rows.only
+    unit, _, score = rows.sample(step)
+    true = batch.truth[unit] == rows.only
     positives, negatives = int(true.sum()), int((~true).sum())
     if min(positives, negatives) < least or not np.isfinite(score).all():
         return []
@@ -132,7 +135,7 @@ def _reversed(batch: Batch, looked: Array, least: int) -> list[Note]:
         Note(
             "scores_reversed",
             f"scores are lowest if {values[rows.only]!r} is true (ROC AUC {area:.3f} in"
-            f" {looked.size:,} looked at): are they scores of the other class, or distances?{way}",
+            f" {score.size:,} looked at): are they scores of the other class, or distances?{way}",
             warning=True,
             facts={"label": values[rows.only], "area": float(area)},
         )
