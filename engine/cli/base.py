@@ -169,7 +169,7 @@ def _evenly(values: tuple[Any, ...]) -> str:
     return f"{values[0]:g} to {values[-1]:g} by {step:g}" if even else ""
 
 
-T = TypeVar("T")
+C = TypeVar("C", bound=Callable[..., Any])
 
 STATE = {"debug": False, "finish": False}
 """``debug``: the current command was called with --debug; ``finish``: its work goes on if nobody
@@ -310,7 +310,20 @@ debug = click.option(
     callback=_debug,
     help="Show the full traceback of an error.",
 )
-_tables = (
+
+
+def applying(*options: Callable[..., Any]) -> Callable[[C], C]:
+    """Make one decorator of several, in the order of the help."""
+
+    def decorate(command: C) -> C:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+with_tables = applying(
     click.option("--datums", metavar="PATH", help="Table of all datum ids, with slice columns."),
     click.option("--labels", metavar="PATH", help="Table of the declared labels and their names."),
     click.option(
@@ -333,12 +346,6 @@ FOR_PEOPLE = (FORMATS[0], FORMATS[-1])
 with_format = click.option(
     "form", "--format", type=click.Choice(FORMATS), default="table", help="Output format."
 )
-
-
-def with_tables(command: Callable[..., T]) -> Callable[..., T]:
-    for option in reversed(_tables):
-        command = option(command)
-    return command
 
 
 def arguments(storage: Sequence[str], datums: Any, labels: Any, fields: Any) -> dict[str, Any]:

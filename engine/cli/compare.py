@@ -6,12 +6,12 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .._version import __version__
-from .base import STATE, WithOptions, arguments, progress_line, with_tables
+from .base import STATE, WithOptions, applying, arguments, progress_line, with_tables
 from .completion import completes
 
 if TYPE_CHECKING:
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 
 # Gates of the commands ``score`` and ``compare``, and how they are reported to CI.
 
-C = TypeVar("C", bound=Callable[..., Any])
-
-_OPTIONS = (
+with_junit = click.option(
+    "--junit", metavar="FILE", type=click.Path(dir_okay=False), help="Write gates as JUnit XML."
+)
+with_gates = applying(
     click.option(
         "gates",
         "--fail-under",
@@ -44,20 +45,8 @@ _OPTIONS = (
         shell_complete=completes("metrics"),
         help="Exit with 1 if it is true; repeatable. E.g. 'mAP < baseline surely'.",
     ),
+    with_junit,
 )
-_junit = click.option(
-    "--junit", metavar="FILE", type=click.Path(dir_okay=False), help="Write gates as JUnit XML."
-)
-
-
-def with_gates(command: C) -> C:
-    """The options of gates."""
-    for option in reversed((*_OPTIONS, _junit)):
-        command = option(command)
-    return command
-
-
-with_junit = _junit
 
 
 def check_junit(junit: str | None) -> None:

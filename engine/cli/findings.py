@@ -14,6 +14,7 @@ from ..schemas.wording import in_shell
 from .base import (
     FOR_PEOPLE,
     WithOptions,
+    applying,
     arguments,
     print_finding,
     print_messages,
@@ -70,15 +71,12 @@ def _command(
             show(finding, **shown)
 
         command.__doc__, command.__name__ = show.__doc__, show.__name__
-        decorated: Any = with_tables(command)
-        for one in reversed(
-            (
-                click.argument(argument, type=click.Path()),
-                click.argument("ground_truths", required=False, type=click.Path()),
-                *options,
-            )
-        ):
-            decorated = one(decorated)
+        decorated = applying(
+            click.argument(argument, type=click.Path()),
+            click.argument("ground_truths", required=False, type=click.Path()),
+            *options,
+            with_tables,
+        )(command)
         return click.command(name, cls=WithOptions)(decorated)
 
     return decorate

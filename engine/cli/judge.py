@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from .base import Commands, debug, print_notes
+from .base import Commands, applying, debug, print_notes
 
 _FORMATS = ("table", "json", "csv", "markdown")
 _STRUCTURED = ("auto", "schema", "object", "none")
@@ -30,7 +30,7 @@ def judge() -> None:
     """
 
 
-_asking = (
+_with_asking = applying(
     click.option(
         "metrics",
         "--metric",
@@ -74,12 +74,6 @@ _asking = (
     click.option("--retries", type=int, metavar="N", help="Repeats of a call that failed; 3."),
     debug,
 )
-
-
-def _with_asking(command: Callable[..., None]) -> Callable[..., None]:
-    for option in reversed(_asking):
-        command = option(command)
-    return command
 
 
 def _parse_arguments(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -88,19 +88,12 @@ def plot(
 
 # Command ``report``, and its parts used by ``score``.
 
-C = TypeVar("C", bound=Callable[..., Any])
-
-_images = click.option(
+with_images = click.option(
     "--images",
     metavar="FOLDER",
     type=click.Path(exists=True, file_okay=False),
     help="Pictures by datum id; the report shows those of the worst datums, small.",
 )
-
-
-def with_images(command: C) -> C:
-    """The option for pictures in a report."""
-    return _images(command)
 
 
 @click.command(cls=Command)

@@ -16,6 +16,7 @@ from .. import dialects, metrics, tasks
 from ..api import score
 from ..executors import Threads
 from ..exports.rows import automatic_positive, beta_name, phoenix_score
+from ..geometry.columns import offsets_of
 from ..schemas.arrays import Array
 from ..schemas.contract import WEIGHT
 from ..schemas.errors import InputError, OptionError, invalid
@@ -25,7 +26,7 @@ from ..scorecard.card import Scorecard
 from ..tallies.datums import Labels
 from ..tallies.scored_view import ScoredView
 from ..tallies.units import Units
-from ..tasks.encoding import Workers, offsets_of
+from ..tasks.encoding import Workers
 from ..tasks.text.dialects import Settings
 from ..tasks.text.pairs import Pairs
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from ..schemas.errors import ResultError
-from ..schemas.option_values import in_name
+from ..schemas.option_values import in_name, label_text
 
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
@@ -185,7 +185,7 @@ def to_phoenix(card: Scorecard) -> list[dict[str, Any]]:
         if positive is None:
             rows = rows.filter(pl.col("average") == average)
         else:
-            rows = rows.filter(pl.col("label_value").cast(pl.String) == _text(positive))
+            rows = rows.filter(pl.col("label_value").cast(pl.String) == label_text(positive))
         if rows.height != 1:
             raise ResultError(
                 f"to_phoenix() needs one row of {metric}, and there are {rows.height}: score with"
@@ -219,11 +219,6 @@ def automatic_positive(labels: list[Any], positive_label: Any, average: str) -> 
     if average == "macro" and len(labels) == 2 and all(label in (0, 1) for label in labels):
         return next(label for label in labels if label == 1)
     return None
-
-
-def _text(value: Any) -> str:
-    """A label as Polars writes it as a string."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 # Text form of exports, for the shell.

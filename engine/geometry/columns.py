@@ -210,10 +210,20 @@ def in_ranges(over: Over | None, offsets: Array, function: Callable[[int, int], 
     return over(offsets, function)
 
 
+def concatenated(
+    over: Over | None,
+    offsets: Array,
+    function: Callable[[int, int], Array],
+    dtype: Any = np.float64,
+) -> Array:
+    """The results of :func:`in_ranges`, one after the other."""
+    return np.concatenate([np.zeros(0, dtype), *in_ranges(over, offsets, function)])
+
+
 def offsets_of(counts: Array) -> Array:
     """CSR offsets, int64 [n + 1], of groups of some sizes."""
     offsets = np.zeros(counts.size + 1, np.int64)
-    np.cumsum(counts, out=offsets[1:])
+    np.cumsum(counts, dtype=np.int64, out=offsets[1:])
     return offsets
 
 

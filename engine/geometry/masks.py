@@ -38,6 +38,7 @@ from .columns import (
     Origin,
     Over,
     Place,
+    concatenated,
     depth_of,
     flat,
     in_ranges,
@@ -332,8 +333,9 @@ def _read(code: pl.Series, name: str, pixels: Array, place: Place, over: Over | 
     packed = code.dtype in (pl.String, pl.Binary)
     values, offset = text_bytes(code) if packed else _counts(code, name, place)
     if packed:
-        count = in_ranges(over, offset, lambda a, b: numbers_of(values, offset[a : b + 1]))
-        room = Room(np.concatenate([np.zeros(0, np.int64), *count]))
+        room = Room(
+            concatenated(over, offset, lambda a, b: numbers_of(values, offset[a : b + 1]), np.int64)
+        )
     else:
         room = Room(np.diff(offset))
     read = room.decode if packed else room.from_counts
@@ -531,14 +533,11 @@ def intersections(a: Masks, b: Masks, ia: Array, ib: Array, over: Over | None = 
     ia, ib = np.asarray(ia, np.int32), np.asarray(ib, np.int32)
     work = offsets_of(np.diff(a.start)[ia] + np.diff(b.start)[ib] + 8)
     boxes, other_boxes = a.boxes, b.boxes
-    parts = in_ranges(
-        over,
-        work,
-        lambda first, last: mask_overlaps(
-            a.runs, boxes, b.runs, other_boxes, ia[first:last], ib[first:last]
-        ),
-    )
-    return np.concatenate([np.zeros(0, np.int64), *parts])
+
+    def shared(first: int, last: int) -> Array:
+        return mask_overlaps(a.runs, boxes, b.runs, other_boxes, ia[first:last], ib[first:last])
+
+    return concatenated(over, work, shared, np.int64)
 
 
 def boundary_depth(height: Array, width: Array, ratio: float) -> Array:

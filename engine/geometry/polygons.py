@@ -33,6 +33,7 @@ from .columns import (
     Over,
     Place,
     Rings,
+    concatenated,
     depth_of,
     flat,
     in_ranges,
@@ -458,12 +459,11 @@ def intersection_areas(
     one = a.edges, a.area, a.boxes
     two = b.edges, b.area, b.boxes
     work = offsets_of(np.diff(a.edges[0])[ia] * np.diff(b.edges[0])[ib] + 16)
-    parts = in_ranges(
+    return concatenated(
         over,
         work,
         lambda first, last: shared_polygon_areas(one, two, ia[first:last], ib[first:last]),
     )
-    return np.concatenate([np.zeros(0), *parts])
 
 
 # Quadrilaterals: corners of oriented boxes, of upright ones, and of polygons that have four.

@@ -15,7 +15,7 @@ from ..schemas.contract import DATUMS, DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS,
 from ..schemas.errors import InputError
 from ..schemas.wording import option
 from . import dtypes
-from .geometry import CORNER_NAMES
+from .geometry import CORNER_NAMES, iou_with
 from .id_mismatch import mend, samples
 from .ids import DatumIds, distinct
 from .problems import MANY, PLAIN, DatumNouns, Note, count_of, listing, note_of
@@ -252,16 +252,8 @@ def _paired(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
     named = {"mine": "label_value", "other": "label_value_other"}
     if not boxes:
         return joined.select(**named).drop_nulls()
-    low = {n: pl.max_horizontal(n, f"{n}_other") for n in ("xmin", "ymin")}
-    high = {n: pl.min_horizontal(n, f"{n}_other") for n in ("xmax", "ymax")}
-    shared = (high["xmax"] - low["xmin"]).clip(0) * (high["ymax"] - low["ymin"]).clip(0)
-
-    def area(end: str) -> pl.Expr:
-        wide, tall = (pl.col(f"{n}max{end}") - pl.col(f"{n}min{end}") for n in "xy")
-        return wide * tall
-
-    iou = shared / (area("") + area("_other") - shared)
-    best = joined.with_columns(iou=iou).sort("iou", descending=True, maintain_order=True)
+    joined = joined.with_columns(iou=iou_with("_other"))
+    best = joined.sort("iou", descending=True, maintain_order=True)
     best = best.filter(pl.col("iou") >= _OVERLAP).unique("row_other", keep="first")
     return best.select(**named).drop_nulls()
 

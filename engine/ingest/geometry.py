@@ -66,6 +66,19 @@ _EXTENTS = (
 )
 
 
+def iou_with(ending: str) -> pl.Expr:
+    """IoU of boxes and others, whose columns have an ending."""
+    low = [pl.max_horizontal(f"{n}min", f"{n}min{ending}") for n in "xy"]
+    high = [pl.min_horizontal(f"{n}max", f"{n}max{ending}") for n in "xy"]
+    shared = (high[0] - low[0]).clip(0) * (high[1] - low[1]).clip(0)
+    ours, theirs = (
+        (pl.col(f"xmax{end}") - pl.col(f"xmin{end}"))
+        * (pl.col(f"ymax{end}") - pl.col(f"ymin{end}"))
+        for end in ("", ending)
+    )
+    return shared / (ours + theirs - shared)
+
+
 def find_boxes(find: Finder, box_format: str | None, *, needed: bool = True) -> Naming:
     """Recognise a table's boxes; problems are added to ``find.problems``.
 

@@ -383,16 +383,9 @@ class PreferenceView(CountsView):
         """Number of pairs of models; see :class:`~evalengine.tallies.tables.TableView`."""
         return len(self.labels) ** 2
 
-    def placed(
-        self, rows: Any, group: Array | None, name: str, by: str
-    ) -> tuple[Array | None, Array]:
+    def code_of(self, table: Any, by: str) -> Array:
         """Pair of models of each row; see :class:`~evalengine.tallies.tables.TableView`."""
-        bouts, n = rows.bouts, len(self.labels)
-        pair = bouts.actual.astype(np.int64) * n + bouts.predicted
-        if group is None:
-            return bouts.datum, pair
-        at = group[bouts.datum].astype(np.int64)
-        return bouts.datum, np.where(at < 0, -1, at * n * n + pair)
+        return table.actual.astype(np.int64) * len(self.labels) + table.predicted
 
     @Lazy
     def points(self) -> Array:

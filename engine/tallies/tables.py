@@ -346,13 +346,16 @@ class TableView(View):
             by: ``label`` or ``key``.
         """
         table = getattr(rows, name)
-        code = getattr(table, by, None)
-        if code is None:
-            code = self.labels.key[table.label]
+        code = self.code_of(table, by)
         if group is None:
             return table.datum, code
         at = group[table.datum].astype(np.int64)
         return table.datum, np.where(at < 0, -1, at * self.n_codes(by) + code)
+
+    def code_of(self, table: Any, by: str) -> Array:
+        """Return the label or label key of each row."""
+        code = getattr(table, by, None)
+        return self.labels.key[table.label] if code is None else code
 
     def in_groups(self, name: str, by: str) -> Iterator[tuple[Any, Array, Array, Array | None]]:
         """Yield blocks, with the rows of a table in groups, their cells and their weights."""

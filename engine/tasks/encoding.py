@@ -41,11 +41,6 @@ class Workers(Protocol):
         ...
 
 
-def offsets_of(length: Array) -> Array:
-    """Offsets of groups of these lengths, int64 [n + 1]."""
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(length, dtype=np.int64)))
-
-
 def ragged(start: Array, length: Array) -> Array:
     """The integers of ranges, one after the other."""
     before = np.cumsum(length) - length
@@ -109,6 +104,11 @@ _TELLING = (GROUND_TRUTHS, PREDICTIONS, TABLE)
 def pop_column(frame: pl.DataFrame, name: str) -> pl.Series:
     """Remove a column from the frame, so that it and its array are not in memory together."""
     return frame.drop_in_place(name)
+
+
+def pop_numbers(frame: pl.DataFrame, name: str) -> Array:
+    """Same, as numbers, float64 [n]."""
+    return pop_column(frame, name).cast(pl.Float64).to_numpy()
 
 
 def pop_if_present(frame: pl.DataFrame, name: str) -> pl.Series | None:

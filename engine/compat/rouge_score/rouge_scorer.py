@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ...geometry.columns import offsets_of
 from ...metrics import measures
 from ...schemas.errors import InputError, OptionError
-from ...tasks.encoding import offsets_of
 from ...tasks.text.metrics.rouge import WORDS, Words, rouge
 from ...tasks.text.pairs import Pairs, Tokens
 from ..arrays import pairs_of, settings_of, workers_for

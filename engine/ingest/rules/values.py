@@ -13,7 +13,7 @@ import polars as pl
 from evalengine.ingest.both_sides import LABEL_COLUMNS, LONE
 from evalengine.ingest.collecting import Prepared
 from evalengine.ingest.dtypes import MISSING
-from evalengine.ingest.geometry import CORNER_NAMES
+from evalengine.ingest.geometry import CORNER_NAMES, iou_with
 from evalengine.ingest.problems import Note, count_of, listing
 from evalengine.ingest.recognise import Finder, Side
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
@@ -229,15 +229,7 @@ def _runs(evidence: Values, role: str, column: str) -> bool:
     some = pl.col(datum).is_in(datums[datum].implode()), pl.col("run").is_in(runs[:2].implode())
     few = rows.filter(*some).head(_BOXES).with_row_index("row").collect()
     pairs = few.join(few, on=keys).filter(pl.col("run") != pl.col("run_right"))
-    low = [pl.max_horizontal(f"{name}min", f"{name}min_right") for name in "xy"]
-    high = [pl.min_horizontal(f"{name}max", f"{name}max_right") for name in "xy"]
-    shared = (high[0] - low[0]).clip(0) * (high[1] - low[1]).clip(0)
-    areas = [
-        (pl.col(f"xmax{end}") - pl.col(f"xmin{end}"))
-        * (pl.col(f"ymax{end}") - pl.col(f"ymin{end}"))
-        for end in ("", "_right")
-    ]
-    same = pairs.filter(shared >= _OVERLAP * (areas[0] + areas[1] - shared))
+    same = pairs.filter(iou_with("_right") >= _OVERLAP)
     return same["row"].n_unique() >= _REPEATED * few.height
 
 

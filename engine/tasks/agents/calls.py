@@ -13,10 +13,11 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ...geometry.columns import offsets_of
 from ...kernels.trajectories import match_calls
 from ...schemas.arrays import Array
 from ...schemas.tables import ARGUMENT_FIELDS, TOOL_FIELDS
-from ..encoding import Workers, offsets_of
+from ..encoding import Workers
 from .dialects import Settings, tolerance
 
 # Calls as tables have them: structs, JSON or names.

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ...geometry.columns import offsets_of
 from ...ingest.dtypes import or_measured
 from ...ingest.frames import Frames
 from ...ingest.ids import encode
@@ -22,7 +23,6 @@ from ..encoding import (
     declared_places,
     encode_datums,
     encode_labels,
-    offsets_of,
     pop_column,
     pop_if_present,
     row_numbers,

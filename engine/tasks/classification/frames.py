@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from ...exports.rows import automatic_positive
+from ...geometry.columns import offsets_of
 from ...kernels.labels import N_CELLS, detailed_cells
 from ...kernels.sums import ExactSums
 from ...metrics import get
@@ -21,7 +22,7 @@ from ...schemas.results import empty_frame, frame_schema, in_schema
 from ...tallies.scored_view import ScoredView
 from ...tallies.sorted_scores import Sorted
 from ...tallies.stored import PartGroups
-from ..encoding import Workers, offsets_of
+from ..encoding import Workers
 from .dialects import Settings
 from .encode import find_label
 from .tallies import Tallies, decision_of

@@ -44,6 +44,7 @@ from ..encoding import (
     encode_datums,
     encode_labels,
     pop_column,
+    pop_numbers,
     row_numbers,
 )
 from ..rules import overlap_warning
@@ -517,10 +518,6 @@ class Batch(msgspec.Struct, frozen=True):
     sizes: Array | None = None
 
 
-def _floats(frame: pl.DataFrame, name: str) -> Array:
-    return pop_column(frame, name).cast(pl.Float64).to_numpy()
-
-
 def _pieces(columns: list[pl.Series]) -> list[tuple[Array, ...]]:
     """Return numeric columns as float64 arrays by chunk; joined if chunks are small or differ."""
     columns = [column.cast(pl.Float64) for column in columns]
@@ -873,7 +870,7 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         doubled(theirs, GROUND_TRUTHS, len(datums)),
         _crowds_or_ignored(crowd, ignored, numbered),
     ]
-    area = _floats(ground_truths, "area") if "area" in ground_truths.columns else None
+    area = pop_numbers(ground_truths, "area") if "area" in ground_truths.columns else None
     if settings.ranged:
         usual = COCO_AREAS.items() >= {(name, (low, high)) for name, low, high in settings.areas}
         warnings.append(_odd_areas(area, theirs, _LEAST_ROWS[numbered], usual=usual))

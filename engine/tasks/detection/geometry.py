@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ...atomic import reads
-from ...geometry.columns import Origin, Place, flat, in_ranges
+from ...geometry.columns import Origin, Place, concatenated, flat
 from ...geometry.masks import Masks, boundary, concat, read_masks
 from ...geometry.polygons import (
     REPAIR,
@@ -197,22 +197,14 @@ class HullLayer(Reaching, frozen=True):
         the
         threshold: nearly half the distance to the next float is added.
         """
-        iou = np.concatenate(
-            [
-                np.zeros(0, np.float32),
-                *in_ranges(
-                    threads.over,
-                    np.arange(rows.size + 1),
-                    lambda i, j: rotated_ious(
-                        self.numbers,
-                        other.numbers,
-                        rows[i:j],
-                        other_rows[i:j],
-                        margin=self.margin,
-                        insertion=self.insertion,
-                    ),
-                ),
-            ]
+        how = {"margin": self.margin, "insertion": self.insertion}
+        iou = concatenated(
+            threads.over,
+            np.arange(rows.size + 1),
+            lambda i, j: rotated_ious(
+                self.numbers, other.numbers, rows[i:j], other_rows[i:j], **how
+            ),
+            np.float32,
         )
         wide = np.nan_to_num(iou.astype(np.float64))
         return wide + np.where(wide > 0, 0.49 * np.spacing(iou), 0.0)
@@ -241,12 +233,11 @@ class GaussLayer(Reaching, frozen=True):
         self, other: Any, rows: Array, other_rows: Array, crowd: Array, threads: Workers
     ) -> Array:
         """See :meth:`.layers.Layer.similarity`: 1 less the Hellinger distance."""
-        parts = in_ranges(
+        return concatenated(
             threads.over,
             np.arange(rows.size + 1),
             lambda i, j: _alike(self.numbers[rows[i:j]], other.numbers[other_rows[i:j]]),
         )
-        return np.concatenate([np.zeros(0), *parts])
 
 
 def _alike(one: Array, two: Array) -> Array:

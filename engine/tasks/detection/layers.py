@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...geometry.columns import in_ranges
+from ...geometry.columns import concatenated
 from ...geometry.masks import Masks, columns_of, intersections
 from ...geometry.polygons import Polygons, intersection_areas
 from ...kernels.boxes import (
@@ -217,10 +217,9 @@ class QuadLayer(Region, frozen=True):
         """Areas that pairs share, float64 [k]."""
         mine, theirs = ((s.corners, s.area, s.pieces) for s in (self, other))
         each = np.arange(rows.size + 1)
-        parts = in_ranges(
+        return concatenated(
             over, each, lambda i, j: shared_quad_areas(mine, theirs, rows[i:j], other_rows[i:j])
         )
-        return np.concatenate([np.zeros(0), *parts])
 
     def outline(self, row: int, most: int) -> tuple[Ring, ...]:
         """Its four sides."""

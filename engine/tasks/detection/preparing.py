@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import msgspec
@@ -110,14 +111,20 @@ class CentreLayer(GroundLayer, frozen=True):
             centre = side.numbers[row, :2]
             slack = half + 1e-12 * np.abs(centre)
             squares.append(np.concatenate([centre - slack, centre + slack], axis=1))
-        wide = msgspec.structs.replace(compared, boxes=(squares[0], squares[1]), lowest=0.0)
-        return by_boxes(wide, (np.ones(len(squares[0])), np.ones(len(squares[1]))), threads)
+        return _near(compared, squares, threads)
 
     def similarity(
         self, other: Any, rows: Array, other_rows: Array, crowd: Array, threads: Workers
     ) -> Array:
         """See :meth:`.layers.Layer.similarity`: of the distance; see :mod:`.layers`."""
         return similarity(ground_distance(self.numbers[rows], other.numbers[other_rows]))
+
+
+def _near(compared: Candidates, around: Sequence[Array], threads: Workers) -> tuple[Array, Array]:
+    """Candidates whose boxes around them intersect."""
+    ours, theirs = around
+    wide = msgspec.structs.replace(compared, boxes=(ours, theirs), lowest=0.0)
+    return by_boxes(wide, (np.ones(len(ours)), np.ones(len(theirs))), threads)
 
 
 EVENTS = "event"
@@ -146,8 +153,7 @@ class EventLayer(BoxLayer, frozen=True):
             reach = (0.5 * self.collar[0] + 1e-9 * np.abs(boxes[:, 0])) * (1 + 1e-9) + 1e-12
             onsets = [boxes[:, 0] - reach, np.zeros(reach.size), boxes[:, 0] + reach]
             around.append(np.stack([*onsets, np.ones(reach.size)], axis=1))
-        wide = msgspec.structs.replace(compared, boxes=(around[0], around[1]), lowest=0.0)
-        return by_boxes(wide, (np.ones(len(around[0])), np.ones(len(around[1]))), threads)
+        return _near(compared, around, threads)
 
     def similarity(
         self, other: Any, rows: Array, other_rows: Array, crowd: Array, threads: Workers

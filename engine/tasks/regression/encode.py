@@ -21,6 +21,7 @@ from ..encoding import (
     hashes_of,
     pop_column,
     pop_if_present,
+    pop_numbers,
     row_numbers,
     table_datums,
     weights_of,
@@ -68,15 +69,10 @@ def _keys(columns: list[pl.Series | None], sizes: list[int]) -> tuple[Labels, li
     return Labels.of(table), [code.astype(np.int32, copy=False) for code in codes]
 
 
-def _numbers(table: pl.DataFrame, name: str) -> Array:
-    """A column of numbers, taken out, float64 [n]."""
-    return pop_column(table, name).cast(pl.Float64).to_numpy()
-
-
 def _predicted(table: pl.DataFrame) -> Array:
     """Return the predictions, NaN if only distributions were predicted."""
     if "prediction" in table.columns:
-        return _numbers(table, "prediction")
+        return pop_numbers(table, "prediction")
     return np.full(table.height, np.nan)
 
 
@@ -93,7 +89,7 @@ def _further_columns(*tables: pl.DataFrame) -> dict[str, tuple[int, Array]]:
         if PLAIN.issuperset(table.columns):
             continue
         for name in numbers_of(table.columns):
-            columns[name] = i, _numbers(table, name)
+            columns[name] = i, pop_numbers(table, name)
         if SAMPLES in table.columns:
             columns[SAMPLES] = i, _listed(pop_column(table, SAMPLES))
         for name in IDS:
@@ -114,7 +110,7 @@ def _from_table(frames: Frames, table: pl.DataFrame) -> Tallies:
     paired = Paired(
         datum,
         key_code,
-        _numbers(table, "target"),
+        pop_numbers(table, "target"),
         _predicted(table),
         weights_of(table),
         {name: values for name, (_, values) in _further_columns(table).items()},
@@ -148,7 +144,7 @@ def _from_sides(frames: Frames) -> Tallies:
     paired = Paired(
         (pairs[matched] // len(labels)).astype(np.int32),
         (pairs[matched] % len(labels)).astype(np.int32),
-        _numbers(truths, "target")[rows[0]],
+        pop_numbers(truths, "target")[rows[0]],
         _predicted(predictions)[rows[1]],
         None if weight is None else weight[rows[0]],
         {name: values[rows[side]] for name, (side, values) in _further_columns(*sides).items()},

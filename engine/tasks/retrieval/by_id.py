@@ -8,12 +8,13 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ...geometry.columns import offsets_of
 from ...ingest.ids import encode
 from ...kernels.retrieval import ROW, by_query, rank_judgments, tied_rows
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError
 from ...schemas.wording import option
-from ..encoding import Workers, offsets_of
+from ..encoding import Workers
 from .dialects import Settings
 
 # Ranked lists with judgments, the input of all retrieval measures.

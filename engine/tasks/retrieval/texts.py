@@ -10,7 +10,7 @@ import polars as pl
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import Levenshtein
 
-from ...geometry.columns import text_bytes
+from ...geometry.columns import offsets_of, text_bytes
 from ...ingest.ids import by_hash
 from ...kernels.datums import hash_codes
 from ...kernels.passages import (
@@ -23,7 +23,7 @@ from ...kernels.passages import (
 )
 from ...kernels.words import words_between_stops, words_of_sentences
 from ...schemas.arrays import Array
-from ..encoding import Workers, offsets_of, ragged, sentences_of
+from ..encoding import Workers, ragged, sentences_of
 from .dialects import MATCHES, SENTENCES, RetrievalRules
 
 # Parameters of matching rules.

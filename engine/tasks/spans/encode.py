@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ...geometry.columns import offsets_of
 from ...ingest.frames import Frames
 from ...ingest.problems import note_of
 from ...kernels.spans import judge_schemas
@@ -14,7 +15,6 @@ from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from ...tallies.ranked import Ranked, Variants
 from ..detection.encode import Batch, Side, keep_rows
 from ..detection.point_counts import PointCounts
-from ..encoding import offsets_of
 from .dialects import OUTCOMES, SCHEMA_NAMES, SCOPES
 from .settings import Settings
 

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from ...endpoint.embeddings import embed
+from ...geometry.columns import offsets_of
 from ...ingest.both_sides import FIRST_TEXTS, are_lists, unicode_forms
 from ...ingest.frames import Frames
 from ...ingest.problems import MANY, Note, count_of, listing, note_of
@@ -21,7 +22,6 @@ from ...schemas.wording import option
 from ...tallies.datums import Datums
 from ..encoding import (
     encode_sides,
-    offsets_of,
     pop_if_present,
     ragged,
     row_numbers,

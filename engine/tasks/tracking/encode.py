@@ -25,6 +25,7 @@ from ..encoding import (
     encode_labels,
     encode_sides,
     pop_column,
+    pop_numbers,
 )
 
 # Masks in place of boxes: those that rows have, and polygons as pixels.
@@ -317,7 +318,7 @@ def _side(frame: pl.DataFrame, role: str, datum: Array, label: Array, masks: Mas
     if masks is not None:
         boxes = masks.boxes
     else:
-        corners = [pop_column(frame, name).cast(pl.Float64).to_numpy() for name in CORNER_NAMES]
+        corners = [pop_numbers(frame, name) for name in CORNER_NAMES]
         boxes = np.stack(corners, axis=1)
     ids, (code,) = encode([pop_column(frame, NAMES[role])])
 
@@ -329,7 +330,7 @@ def _side(frame: pl.DataFrame, role: str, datum: Array, label: Array, masks: Mas
     def levels(name: str) -> Array:
         if name not in frame.columns:
             return np.zeros(datum.size)
-        return pop_column(frame, name).cast(pl.Float64).to_numpy()
+        return pop_numbers(frame, name)
 
     return Side(
         datum=datum,

@@ -11,13 +11,13 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ....geometry.columns import text_bytes
+from ....geometry.columns import offsets_of, text_bytes
 from ....kernels.language import words_and_syllables
 from ....kernels.text import shared_words
 from ....kernels.words import words_at_spaces
 from ....schemas.arrays import Array
 from ....schemas.tuning import tuning
-from ...encoding import offsets_of, sentences_of
+from ...encoding import sentences_of
 from ..dialects import DIALECTS
 from ..encode import Vectors
 from ..pairs import Pairs, Texts, Values, best_reference, metric
@@ -66,39 +66,32 @@ def _ratio(part: Array, total: Array) -> Array:
     return part / np.maximum(total, 1)
 
 
-def _shared(texts: Texts) -> tuple[Array, Array, Array]:
-    """Tokens that both have, that the candidate has, that the reference has, int64 [m] each."""
+def _shared(texts: Texts, *, content: bool) -> tuple[Array, Array, Array]:
+    """Tokens that both have, that the candidate has, that the reference has, int64 [m] each.
+
+    Args:
+        content: without function words, and each word that both have counts once.
+    """
     words = texts.settings.stop_words
 
-    def make() -> tuple[Array, Array, Array]:
-        tokens = texts.tokens(
-            lambda some: words_at_spaces(
-                *text_bytes(squad(some) if words is None else spaced_words(some, words))
-            )
-        )
-        ours, theirs = tokens.lengths
-        return texts.ngrams(tokens, 1)[:, 0], ours[texts.pairs.candidate], theirs
-
-    return texts.pairs.once("squad overlap", make)
-
-
-def _shared_content(texts: Texts) -> tuple[Array, Array, Array]:
-    """Different words that both have; all words of the candidate, of the reference, int64 [m]."""
-    stop_words = texts.settings.stop_words
-    words = FUNCTION_WORDS if stop_words is None else stop_words
+    def cut(some: pl.Series) -> pl.Series:
+        if content:
+            return content_words(some, FUNCTION_WORDS if words is None else words)
+        return squad(some) if words is None else spaced_words(some, words)
 
     def make() -> tuple[Array, Array, Array]:
-        tokens = texts.tokens(lambda some: words_at_spaces(*text_bytes(content_words(some, words))))
+        tokens = texts.tokens(lambda some: words_at_spaces(*text_bytes(cut(some))))
         ours, theirs = tokens.lengths
-        return texts.each(shared_words, tokens), ours[texts.pairs.candidate], theirs
+        shared = texts.each(shared_words, tokens) if content else texts.ngrams(tokens, 1)[:, 0]
+        return shared, ours[texts.pairs.candidate], theirs
 
-    return texts.pairs.once("content overlap", make)
+    return texts.pairs.once("content overlap" if content else "squad overlap", make)
 
 
 def _overlap(part: str, texts: Texts) -> list[Values]:
     """Compute the overlap of tokens; two texts without any are equal, of content words not."""
     squads = texts.settings.rules.overlap == "squad"
-    shared, ours, theirs = _shared(texts) if squads else _shared_content(texts)
+    shared, ours, theirs = _shared(texts, content=not squads)
     precision, recall = _ratio(shared, ours), _ratio(shared, theirs)
     value = precision if part == "precision" else recall
     if part == "f1" and squads:
@@ -226,7 +219,7 @@ _NO_CONTEXT, _NO_SENTENCE, _BARE = (
 
 def _by_words(texts: Texts) -> Array:
     """Share of content words that the contexts have."""
-    shared, ours, _ = _shared_content(texts)
+    shared, ours, _ = _shared(texts, content=True)
     return _ratio(shared, ours)
 
 
