@@ -164,7 +164,7 @@ def _whole(notes: Sequence[Note], parts: int, say: Say | None) -> Note | None:
     return msgspec.structs.replace(merged, warning=warning, facts=facts)
 
 
-def _added(parts: Sequence[dict[str, list[int]]]) -> dict[str, list[int]]:
+def added_lists(parts: Sequence[dict[str, list[int]]]) -> dict[str, list[int]]:
     """Return the sums of lists of counts, by name."""
     sums: dict[str, list[int]] = {}
     for part in parts:
@@ -180,7 +180,7 @@ def _facts_of_parts(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     facts = dict(parts[0])
     for name, one in facts.items():
         if type(one) is dict:
-            facts[name] = _added([part.get(name, {}) for part in parts])
+            facts[name] = added_lists([part.get(name, {}) for part in parts])
         elif name in _ADDED:
             facts[name] = sum(part.get(name, 0) for part in parts)
         elif type(one) is float:

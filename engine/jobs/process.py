@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from io import RawIOBase
 from pathlib import Path
 from types import FrameType
-from typing import IO, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -269,13 +269,10 @@ def nothing(message: str, *, level: str = INFO, job: str | None = None, **facts:
     """No log at all."""
 
 
-def log_to(
-    stream: IO[str] | None = None, *, form: str = "text", job: str = "", quiet: bool = False
-) -> Tell:
-    """Return a log callback.
+def log_to(*, form: str = "text", job: str = "", quiet: bool = False) -> Tell:
+    """Return a callback that logs to standard error.
 
     Args:
-        stream: by default standard error at the time of each line.
         form: ``text`` or ``json``.
         quiet: only warnings and errors.
     """
@@ -296,9 +293,7 @@ def log_to(
             text = f"{now} {level.upper():<7} {name}: {message}" + (
                 f" ({fact_text})" if fact_text else ""
             )
-        out = stream or sys.stderr
-        out.write(text + "\n")
-        out.flush()
+        print(text, file=sys.stderr, flush=True)
 
     return tell
 

@@ -9,7 +9,7 @@ import socket
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
@@ -143,42 +143,33 @@ def repeats_file(folder: str | Path, role: str, column: str, n: int) -> Path:
     return Path(folder) / "repeats" / f"{role}-{column}-{n}.json"
 
 
-class UniqueValuesWriter:
-    """Shuffle the values of one range of a table's rows."""
+class BucketFiles:
+    """Arrow files of buckets, each opened with its first rows.
 
-    def __init__(
-        self, folder: Path, names: Sequence[str], n: int, hashes: Callable[[pl.Series], Array]
-    ) -> None:
-        self._folder, self._names, self._n = folder, names, n
-        self._hashes = hashes
-        self._open: dict[Path, Any] = {}
-        self._stack = ExitStack()
+    Attributes:
+        open: bucket to its writer.
+    """
 
-    def __enter__(self) -> UniqueValuesWriter:
-        return self
+    def __init__(self, stack: ExitStack, path_of: Callable[[int], Path]) -> None:
+        self._stack, self._path_of = stack, path_of
+        self.open: dict[int, Any] = {}
 
-    def __exit__(self, *error: Any) -> None:
-        self._stack.close()
-
-    def write(self, rows: pl.DataFrame) -> None:
-        """Take a batch, rows numbered."""
+    def write(self, rows: Any, start: Array) -> None:
+        """Write the rows of an Arrow table, of which those of bucket b begin at ``start[b]``."""
         import pyarrow as pa  # only in a shuffle: no run in memory needs it
 
-        for name in self._names:
-            if name not in rows.columns:
-                continue
-            filled = rows.select(name, ROW).drop_nulls(name)
-            start, order = by_bucket(self._hashes(filled[name]), self._n)
-            sorted_rows = filled[order].to_arrow()
-            for n in np.flatnonzero(np.diff(start)).tolist():
-                path = values_file(self._folder, name, n)
-                if path not in self._open:
-                    file = self._stack.enter_context(pa.OSFile(str(path), "wb"))
-                    self._open[path] = self._stack.enter_context(
-                        pa.ipc.new_file(file, sorted_rows.schema)
-                    )
-                few = sorted_rows.slice(int(start[n]), int(start[n + 1] - start[n]))
-                self._open[path].write_table(few)
+        for n in np.flatnonzero(np.diff(start)).tolist():
+            if n not in self.open:
+                file = self._stack.enter_context(pa.OSFile(str(self._path_of(n)), "wb"))
+                self.open[n] = self._stack.enter_context(pa.ipc.new_file(file, rows.schema))
+            self.open[n].write_table(rows.slice(int(start[n]), int(start[n + 1] - start[n])))
+
+
+def write_values(files: BucketFiles, values: pl.Series, rows: Array, n: int) -> None:
+    """Shuffle values that must be unique to n files, with the numbers of their rows."""
+    filled = pl.DataFrame([values, pl.Series(ROW, rows)]).drop_nulls(values.name)
+    start, order = by_bucket(hashes_of(filled[values.name]), n)
+    files.write(filled[order].to_arrow(), start)
 
 
 def find_repeats(
@@ -500,20 +491,17 @@ def _write_range(
 
 def _written(draft: Path, first: int, shuffle: Shuffle, blocks: Iterable[pl.DataFrame]) -> Shuffled:
     """Write the files of a range, whose first row in the table is ``first``."""
-    import pyarrow as pa  # here, since every run asks this package whether it is needed
-
     role, side, n = shuffle.role, shuffle.side, shuffle.n
     pairs: dict[str, pl.DataFrame] = {}
     keys = None
     ahead: list[pl.DataFrame] = []
     done = 0
     with ExitStack() as stack:
-        writers: dict[int, Any] = {}
-        values = None
-        if once := unique_columns(side):
-            values = stack.enter_context(
-                UniqueValuesWriter(draft, once, -(-n // PER_FILE), hashes_of)
-            )
+        files = BucketFiles(stack, lambda bucket: draft / f"{bucket}.arrow")
+        unique = {
+            name: BucketFiles(stack, partial(values_file, draft, name))
+            for name in unique_columns(side)
+        }
         for batch in blocks:
             rows = batch.with_columns(pl.col(c).cast(t) for c, t in shuffle.targets.items())
             here = np.arange(done, done + rows.height, dtype=np.int64)
@@ -526,16 +514,9 @@ def _written(draft: Path, first: int, shuffle: Shuffle, blocks: Iterable[pl.Data
                 order = slice(None)
                 start = np.clip(np.arange(n + 1) * shuffle.per - first - done, 0, rows.height)
                 start[n] = rows.height
-            if values is not None:
-                values.write(rows.with_columns(pl.Series(ROW, here)))
-            ordered = rows[order].with_columns(pl.Series(ROW, here[order]))
-            by_rows = _as_written(ordered)
-            for bucket in np.flatnonzero(np.diff(start)).tolist():
-                if bucket not in writers:
-                    file = stack.enter_context(pa.OSFile(str(draft / f"{bucket}.arrow"), "wb"))
-                    writers[bucket] = stack.enter_context(pa.ipc.new_file(file, by_rows.schema))
-                few = by_rows.slice(int(start[bucket]), int(start[bucket + 1] - start[bucket]))
-                writers[bucket].write_table(few)
+            for name in unique.keys() & {*rows.columns}:
+                write_values(unique[name], rows[name], here, -(-n // PER_FILE))
+            files.write(_as_written(rows[order].with_columns(pl.Series(ROW, here[order]))), start)
             if role == TABLE or "label_value" in rows.columns:
                 pairs = distinct_pairs([pairs, both_sides.side_pairs({role: rows})])
             if side.naming.wide and "label_key" in rows.columns:
@@ -545,7 +526,7 @@ def _written(draft: Path, first: int, shuffle: Shuffle, blocks: Iterable[pl.Data
                 few = rows.select(name for name in shuffle.ahead if name in rows.columns).unique()
                 ahead = [pl.concat([*ahead, few]).unique()]
             done += rows.height
-    return Shuffled(done, pairs, keys, sorted(writers), ahead[0] if ahead else None)
+    return Shuffled(done, pairs, keys, sorted(files.open), ahead[0] if ahead else None)
 
 
 def _as_written(rows: pl.DataFrame) -> Any:

@@ -473,10 +473,10 @@ def _safe(text: str) -> Any:
 # The terminal.
 
 
-def spark(values: Sequence[float | None], width: int = _SPARK) -> str:
+def spark(values: Sequence[float | None]) -> str:
     """Return a sparkline of block characters; missing values are blanks."""
     n = len(values)
-    width = min(width, n)
+    width = min(_SPARK, n)
     binned = _binned(values, [i * n // max(1, width) for i in range(width + 1)])
     defined = [value for value in binned if value is not None]
     low, reach = min(defined, default=0.0), max(defined, default=0.0) - min(defined, default=0.0)

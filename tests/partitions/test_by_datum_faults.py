@@ -9,7 +9,8 @@ import resource
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -117,8 +118,10 @@ def test_values_that_a_twin_has_looked_through_are_gone(
         folder.mkdir()
         values = pl.DataFrame({"annotation_id": [unit if twice else 10 * unit, 1], ROW: [0, 1]})
         values = values if twice or not unit else values.head(1)
-        with repeats.UniqueValuesWriter(folder, ["annotation_id"], 1, _as_they_are) as writer:
-            writer.write(values)
+        with ExitStack() as stack:
+            path_of = partial(repeats.values_file, folder, "annotation_id")
+            files = repeats.BucketFiles(stack, path_of)
+            repeats.write_values(files, values["annotation_id"], values[ROW].to_numpy(), 1)
         units.append((str(folder), 2 * unit))
     read, call = repeats._numbered, (str(tmp_path), "ground_truths", "annotation_id", 0, units)
 
@@ -137,10 +140,6 @@ def test_values_that_a_twin_has_looked_through_are_gone(
     target.unlink()
     repeats.find_repeats(*call)  # nothing was dealt out, and that is told, too
     assert target.exists()
-
-
-def _as_they_are(values: pl.Series) -> Any:
-    return values.cast(pl.UInt64).to_numpy()
 
 
 def scored(n: int) -> Case:

@@ -21,7 +21,7 @@ from ..geometry import BOX_NAMES
 from ..problems import Note
 from ..source import SEGMENTED, Source
 from .json_columns import NotFlat, list_column, scan
-from .json_rows import UNREADABLE, decode_rows, malformed, misfit
+from .json_rows import decode_rows, decoded
 
 # COCO's ``segmentation``: polygons, and run-length masks, compressed or not.
 #
@@ -227,10 +227,7 @@ def read_images(raw: msgspec.Raw, name: str, what: str = "image") -> pl.DataFram
     """Read images or videos as datums, with their further plain fields, for slices."""
     if not is_present(raw):
         return None
-    try:
-        rows = msgspec.json.decode(raw, type=list[dict[str, Any]])
-    except msgspec.ValidationError as error:
-        raise misfit(error, name, what) from None
+    rows = decoded(raw, list[dict[str, Any]], name, what)
     ids = _values(rows, "id")
     if not {*map(type, ids)} <= {int, str}:
         i = next(i for i, value in enumerate(ids) if type(value) not in (int, str))
@@ -323,10 +320,7 @@ def read_categories(raw: msgspec.Raw, name: str) -> pl.DataFrame | None:
     """Read categories as labels, with their plain fields, key point names and skeleton."""
     if not is_present(raw):
         return None
-    try:
-        rows = msgspec.json.decode(raw, type=list[_Category])
-    except msgspec.ValidationError as error:
-        raise misfit(error, name, "category") from None
+    rows = decoded(raw, list[_Category], name, "category")
     columns = {"label_value": id_column([row.id for row in rows], name, "category")}
     for field in ("name", "supercategory", "frequency"):
         values = [getattr(row, field) for row in rows]
@@ -432,12 +426,7 @@ def read_ground_truths(buffer: Any, name: str, *, wanted: frozenset[str] = SEGME
         wanted: geometry fields to read in addition to boxes, ``segmentation`` and ``keypoints``; if
             empty, segmentations are read only if a box is missing.
     """
-    try:
-        file = msgspec.json.decode(buffer, type=_File)
-    except msgspec.ValidationError as error:
-        raise misfit(error, name, "file") from None
-    except UNREADABLE as error:
-        raise malformed(error, bytes(buffer), 0, name) from None
+    file = decoded(buffer, _File, name, "file")
     if not is_present(file.annotations):
         raise ReadError(
             f"{name}: a JSON object without 'annotations', so no COCO ground truths; readable are"

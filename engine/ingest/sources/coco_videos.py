@@ -23,7 +23,7 @@ from .coco import (
     with_segmentation,
     wrong_row,
 )
-from .json_rows import UNREADABLE, decode_rows, malformed, misfit
+from .json_rows import decode_rows, decoded
 
 # COCO's JSON of videos: one row per object and frame (box or mask), or one row per object.
 #
@@ -99,15 +99,9 @@ def is_video_row(first: Mapping[str, Any]) -> bool:
 
 def read_videos(buffer: Any, name: str) -> Source:
     """Read an object ``{videos, images, annotations, categories}``; videos become datums."""
-    try:
-        file = msgspec.json.decode(buffer, type=_File)
-        images = (
-            msgspec.json.decode(file.images, type=list[_Image]) if is_present(file.images) else []
-        )
-    except msgspec.ValidationError as error:
-        raise misfit(error, name, "image") from None
-    except UNREADABLE as error:
-        raise malformed(error, bytes(buffer), 0, name) from None
+    file = decoded(buffer, _File, name, "image")
+    listed = is_present(file.images)
+    images = decoded(file.images, list[_Image], name, "image") if listed else []
     if not is_present(file.annotations):
         raise ReadError(
             f"{name}: videos without 'annotations'. Give a file that has them.",
@@ -341,15 +335,10 @@ def read_panoptic(buffer: Any, name: str) -> Source:
     The PNGs are in the folder with the file's name without ``.json``, otherwise next to the file.
     """
     listed = bytes(buffer[:64]).lstrip()[:1] == b"["
-    try:
-        if listed:
-            file = _PanopticFile(msgspec.json.decode(buffer, type=list[_Annotation]))
-        else:
-            file = msgspec.json.decode(buffer, type=_PanopticFile)
-    except msgspec.ValidationError as error:
-        raise misfit(error, name, "annotation") from None
-    except UNREADABLE as error:
-        raise malformed(error, bytes(buffer), 0, name) from None
+    if listed:
+        file = _PanopticFile(decoded(buffer, list[_Annotation], name, "annotation"))
+    else:
+        file = decoded(buffer, _PanopticFile, name, "annotation")
     rows = [(image, segment) for image in file.annotations for segment in image.segments_info]
     bare = [image for image in file.annotations if not image.segments_info]
     images = [image for image, _ in rows] + bare

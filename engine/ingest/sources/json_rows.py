@@ -76,6 +76,16 @@ def _decode(
         raise malformed(error, piece, start - len(opening), name, buffer) from None
 
 
+def decoded(buffer: Any, kind: type[Row], name: str, what: str) -> Row:
+    """Decode JSON; rows with invalid values, and other content, raise ReadError."""
+    try:
+        return msgspec.json.decode(buffer, type=kind)
+    except msgspec.ValidationError as error:
+        raise misfit(error, name, what) from None
+    except UNREADABLE as error:
+        raise malformed(error, bytes(buffer), 0, name) from None
+
+
 def misfit(error: Exception, name: str, what: str, done: int = 0) -> ReadError:
     """Make the error for a row that is JSON but has an invalid value, with index and field."""
     text = str(error)

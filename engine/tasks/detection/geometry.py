@@ -197,12 +197,16 @@ class HullLayer(Reaching, frozen=True):
         the
         threshold: nearly half the distance to the next float is added.
         """
-        how = {"margin": self.margin, "insertion": self.insertion}
         iou = concatenated(
             threads.over,
             np.arange(rows.size + 1),
             lambda i, j: rotated_ious(
-                self.numbers, other.numbers, rows[i:j], other_rows[i:j], **how
+                self.numbers,
+                other.numbers,
+                rows[i:j],
+                other_rows[i:j],
+                margin=self.margin,
+                insertion=self.insertion,
             ),
             np.float32,
         )

@@ -457,13 +457,11 @@ def _overlaps_with(
     n_datums: int,
     lowest: float,
     threads: Workers,
-    sizes: Array | None = None,
 ) -> OverlapPairs:
     """Return the share of rows inside each region of their datum.
 
     Args:
         layer: geometry of the rows of the table.
-        sizes: int64 [n_datums, 2], height and width of images, for masks.
     """
     of_region, boxes = regions
     n = of_region.size

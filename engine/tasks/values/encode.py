@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from ...ingest.frames import Frames
-from ...ingest.problems import Note, count_of, listing, note_of
+from ...ingest.problems import Note, added_lists, count_of, listing, note_of
 from ...schemas.arrays import Array
 from ...schemas.contract import ROW, TABLE
 from ...schemas.tables import PASSES, VALUES_BESIDE
@@ -81,17 +81,11 @@ def merge_findings(parts: Sequence[Findings]) -> Findings:
         wide=wide,
         datums=sum(part.datums for part in parts),
         written={name: sum(part.written.get(name, 0) for part in parts) for name in names},
+        status=added_lists([part.status for part in parts]),
+        averaged=added_lists([part.averaged for part in parts]),
+        shares=added_lists([part.shares for part in parts]),
     )
     for part in parts:
-        for of, part_counts in (
-            (merged.status, part.status),
-            (merged.averaged, part.averaged),
-            (merged.shares, part.shares),
-        ):
-            for name, counts in part_counts.items():
-                of[name] = [
-                    a + b for a, b in zip(of.get(name, [0] * len(counts)), counts, strict=True)
-                ]
         for name, marks in part.marks.items():
             merged.marks[name] = [*merged.marks.get(name, []), *marks]
         for name, (low, high, n) in part.others.items():
