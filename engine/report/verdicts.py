@@ -12,6 +12,7 @@ import polars as pl
 from ..ingest.problems import count_of
 from ..schemas.option_values import wanted
 from ..scorecard.lookup import KEYS
+from ..statistics.comparing import count_tests
 from ..statistics.paired import too_few
 from ..statistics.tests import RANDOMISATION, least_adjusted
 from .tables import USUAL_K, at_k, chosen, layout_of, titled
@@ -209,7 +210,7 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
     reach.append(p_value(row["p"]))
     of_label = pl.col("label_value").is_null() == (row["label_value"] is None)
     overall = comparison.differences.filter(pl.col("slice").is_null(), of_label)
-    many = overall["p"].count()
+    many = count_tests(overall)
     if many > 1 and comparison.adjust != "none":
         adjusted = probability(row["p_adjusted"])
         reach[-1] += f", {adjusted} once adjusted for {many:,} numbers"

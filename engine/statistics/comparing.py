@@ -336,29 +336,53 @@ def _with_adjusted(
     """Add the adjusted p-values; also return the largest number that is adjusted together.
 
     Aggregates, labels, slices and labels of slices are adjusted separately: a thousand labels do
-    not make the aggregates less sure. The equal areas of both labels of a pair are one test.
+    not make the aggregates less sure. Numbers that are the same under several names are one test.
     """
     raised = np.full(table.height, np.nan)
     p = _floats(table["p"]).copy()
-    same = [name for name in ("run_a", "run_b", *IDENTITY) if name != "label_value"]
-    of_pair = pl.col("metric").is_in(areas) & pl.col("label_value").is_not_null()
-    pairs = table.with_row_index("at").filter(of_pair).group_by(same, maintain_order=True)
-    twins = [
-        rows["at"].to_list()
-        for _, rows in pairs
-        if rows.height == 2 and np.ptp(rows.select("a", "b").to_numpy(), axis=0).max() <= WIDTHLESS
-    ]
-    seconds = [second for _, second in twins]
-    p[seconds] = np.nan
+    first = _first_of_same(table, areas)
+    p[first != np.arange(first.size)] = np.nan
     sliced, labelled = (table[name].is_not_null().to_numpy() for name in ("slice", "label_value"))
     kind = 2 * sliced + labelled
     families = [np.flatnonzero(kind == one) for one in np.unique(kind)]
     for family in families:
         raised[family] = adjusted(p[family], adjust)
-    for first, second in twins:
-        raised[second] = raised[first]
     most = max((int((~np.isnan(p[family])).sum()) for family in families), default=0)
-    return table.with_columns(pl.Series("p_adjusted", raised, nan_to_null=True)), most
+    p_adjusted = pl.Series("p_adjusted", raised[first], nan_to_null=True)
+    return table.with_columns(p_adjusted), most
+
+
+def _first_of_same(table: pl.DataFrame, areas: frozenset[str]) -> Array:
+    """Return the first row with the same number, int [rows]; most often the row itself.
+
+    The equal areas of both labels of a pair are the same. So are different metrics of one scope
+    that agree in values, resamples, test and flips, such as accuracy and micro-averaged F1.
+    """
+    at = pl.int_range(pl.len()).alias("at")
+    first = np.arange(table.height)
+    same = [name for name in ("run_a", "run_b", *IDENTITY) if name != "label_value"]
+    of_pair = pl.col("metric").is_in(areas) & pl.col("label_value").is_not_null()
+    pairs = table.with_columns(at).filter(of_pair).group_by(same, maintain_order=True)
+    for _, rows in pairs:
+        apart = np.ptp(rows.select("a", "b").to_numpy(), axis=0).max()
+        if rows.height == 2 and apart <= WIDTHLESS:
+            first[rows["at"][1]] = rows["at"][0]
+    moving = table.with_columns(at, pl.col("a", "b", "se").round_sig_figs(12)).filter(
+        pl.col("p").is_not_null() & (pl.col("se") > 0)
+    )
+    earliest = pl.col("at").min().over([*_SCOPE, "a", "b", "se", "p", "wins", "ties", "losses"])
+    for place, one in moving.select("at", earliest.alias("first")).iter_rows():
+        first[place] = first[one]
+    return first
+
+
+def count_tests(table: pl.DataFrame) -> int:
+    """Count the tests of differences: numbers with a p-value, the same ones once."""
+    p = _floats(table["p"])
+    return int((~np.isnan(p[np.unique(_first_of_same(table, frozenset()))])).sum())
+
+
+_SCOPE = ("run_a", "run_b", "label_key", "label_value", "slice", "slice_value")
 
 
 def with_own(built_in: Compared, own: Compared, adjust: str) -> Compared:

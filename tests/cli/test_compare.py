@@ -170,7 +170,7 @@ def test_few_clusters_and_few_draws_are_told(run, runs):
     assert "hardly ever below 0.5" in flat
     _, out, _ = run("compare", *runs[:2], "--draws", "30", "--metric", "Accuracy,Recall")
     assert "30 resamples are" in " ".join(out.split())
-    assert "finding among 4 numbers" in " ".join(out.split())
+    assert "finding among 2 numbers" in " ".join(out.split())
     for adjust in ("bh", "none"):
         few = ("compare", *runs[:2], "--metric", "Accuracy", "--intervals", "99")
         few = (*few, "--adjust", adjust, "--draws")

@@ -13,6 +13,7 @@ from refusals import refused
 
 import evalengine as ee
 from evalengine.schemas.tuning import tuned
+from evalengine.statistics.comparing import count_tests
 from evalengine.statistics.tests import adjusted
 
 N = 150
@@ -241,6 +242,23 @@ def test_p_is_adjusted_within_aggregates_labels_and_slices():
         expected = adjusted(family["p"].fill_null(np.nan).to_numpy(), "holm")
         some = family["p_adjusted"].fill_null(np.nan).to_numpy()
         assert some == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+def test_numbers_that_are_the_same_are_adjusted_once():
+    a, b = sides(4)
+    metrics = ["Accuracy", "Precision", "Recall", "F1"]
+    rows = compared(a, b, metrics=metrics, draws=60).differences
+    whole = rows.filter(pl.col("label_value").is_null())
+    equal = pl.col("average").is_null() | (pl.col("average") == "micro")
+    equal |= (pl.col("metric") == "Recall") & (pl.col("average") == "weighted")
+    same, others = whole.filter(equal), whole.filter(~equal)
+    assert same.height == 5
+    assert same["p_adjusted"].n_unique() == same["p"].n_unique() == 1
+    expected = adjusted(np.array([same["p"][0], *others["p"]]), "holm")
+    assert [same["p_adjusted"][0], *others["p_adjusted"]] == pytest.approx(expected, abs=1e-12)
+    labels = rows.filter(pl.col("label_value").is_not_null())  # different numbers, even if equal
+    twice = pl.concat([labels, labels.with_columns(label_value=pl.lit("other"))])
+    assert count_tests(twice) == 2 * count_tests(labels)
 
 
 # -- the same answer, whatever the way -------------------------------------------------------------
