@@ -52,7 +52,9 @@ def option(name: str, *value: Any) -> str:
 
 def in_python(text: str) -> str:
     """A message as callers of the Python functions read it."""
-    return _rendered(text, _python)
+    return _rendered(
+        text, lambda name, *value: f"{name}={_literal(value[0])}" if value else f"{name}="
+    )
 
 
 def in_shell(text: str) -> str:
@@ -99,10 +101,6 @@ def _plain(value: Any) -> Any:
 
 def _rendered(text: str, write: Callable[..., str]) -> str:
     return _MARKED.sub(lambda found: write(*json.loads(found[1])), text)
-
-
-def _python(name: str, *value: Any) -> str:
-    return f"{name}={_literal(value[0])}" if value else f"{name}="
 
 
 def _literal(value: Any) -> str:

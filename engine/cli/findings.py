@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -232,12 +232,6 @@ def explain(
     click.echo(run(predictions, ground_truths, number=number, rows=rows, workers=workers, **more))
 
 
-def _empty_to_none(
-    _: click.Context, __: click.Parameter, value: Sequence[str]
-) -> Sequence[str] | None:
-    return value or None
-
-
 @_command(
     "findings.label_errors.find_label_errors",
     _top(50),
@@ -246,7 +240,7 @@ def _empty_to_none(
         "--reason",
         multiple=True,
         metavar="REASON",
-        callback=_empty_to_none,
+        callback=lambda _, __, value: value or None,
         help="Show only errors of this reason; repeatable.",
     ),
     click.option(

@@ -236,7 +236,9 @@ def _cuts(
             own.update(settings.k)
     if not by_name:
         return {}
-    cuts = {name: tuple(sorted(ks, key=_whole_last)) for name, ks in by_name.items()}
+    cuts = {
+        name: tuple(sorted(ks, key=lambda k: (k is None, k or 0))) for name, ks in by_name.items()
+    }
     wrong = [name for name, ks in cuts.items() if ks[0] is not None and ks[0] < lowest[name]]
     if wrong:
         raise _too_low(wrong, cuts, lowest[wrong[0]])
@@ -259,10 +261,6 @@ def _too_low(
         option="k",
         value=low,
     )
-
-
-def _whole_last(k: int | None) -> tuple[bool, int]:
-    return k is None, k or 0
 
 
 def fitted(plan: Plan, frames: Frames) -> Plan:

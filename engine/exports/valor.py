@@ -343,14 +343,10 @@ def _at_key(row: Row, ious: list[float]) -> Entry:
     return {"label_key": row["label_key"]}
 
 
-def _at_nothing(row: Row, ious: list[float]) -> Entry:
-    return {}
-
-
 _PRECISION = _Shape(_at_ious, omits=True)
 _RECALL = _Shape(_at_ious)
 _RATIO = _Shape(_at_thresholds, (None,), fill=0.0)
-_OF_CLASS = _Shape(_at_nothing, (None,), labels=True)
+_OF_CLASS = _Shape(lambda row, ious: {}, (None,), labels=True)
 _SHAPES: dict[str, dict[str, _Shape]] = {
     "detection": {
         **dict.fromkeys(("AP", "APAveragedOverIOUs", "mAP", "mAPAveragedOverIOUs"), _PRECISION),
@@ -383,7 +379,7 @@ def _curves(card: Scorecard) -> Iterator[Entry]:
     by_entry: dict[tuple[Any, Any], Entry] = {}
     for row in _whole_set(curves, "curve").iter_rows(named=True):
         values = by_entry.setdefault((row["label_key"], row["iou_threshold"]), {})
-        values.setdefault(str(row["label_value"]), {})[_as_key(row["score_threshold"])] = {
+        values.setdefault(str(row["label_value"]), {})[repr(_rounded(row["score_threshold"]))] = {
             "tp": row["tp"],
             "fp": row["fp"],
             "fn": row["fn"],
@@ -410,7 +406,7 @@ def _detailed(card: Scorecard) -> Iterator[Entry]:
     folded = pl.col("observation").is_in(list(_FOLDED))
     for row in of_curve.sort(folded, maintain_order=True).iter_rows(named=True):
         place = (row["label_key"], row["iou_threshold"])
-        score = _as_key(row["score_threshold"])
+        score = repr(_rounded(row["score_threshold"]))
         at = (*place, row["label_value"], score)
         if at not in cells:
             cells[at] = _zeros(card.task)
@@ -530,7 +526,3 @@ def _or(fill: float, value: float | None) -> float:
 def _rounded(threshold: float) -> float:
     """A threshold as people write it: grids such as COCO's are not round decimals."""
     return round(threshold, 10)
-
-
-def _as_key(threshold: float) -> str:
-    return repr(_rounded(threshold))

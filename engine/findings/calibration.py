@@ -186,10 +186,6 @@ def _by_temperature(of: ScoredSegments) -> Change:
     return lambda score: heated(score, temperature)
 
 
-def _by_isotonic(of: ScoredSegments) -> Change:
-    return fitted_isotonic(of).of
-
-
 def _fit(
     pooled: ScoredSegments, halves: ScoredSegments, segment: int, n_bins: int
 ) -> tuple[float, Isotonic | None, list[float], list[float]]:
@@ -208,7 +204,7 @@ def _fit(
         return temperature, isotonic, here, none
     held_out = [
         ece_of(both, n_bins, [fit(both[1 - h]) for h in range(2)])
-        for fit in (_by_temperature, _by_isotonic)
+        for fit in (_by_temperature, lambda of: fitted_isotonic(of).of)
     ]
     return temperature, isotonic, here, held_out
 

@@ -246,30 +246,6 @@ def _weighed(pool: Pool, values: Array, settings: Settings) -> Array:
     return pool.total(values * settings.weights[pool.run])
 
 
-def _mean(pool: Pool, values: Array, settings: Settings) -> Array:
-    return pool.total(values) / pool.run_counts
-
-
-def _many(pool: Pool, values: Array, settings: Settings) -> Array:
-    return _weighed(pool, values, settings) * pool.run_counts
-
-
-def _powered(pool: Pool, values: Array, settings: Settings) -> Array:
-    return _weighed(pool, values, settings) * pool.run_counts**settings.gamma
-
-
-def _mixed(pool: Pool, values: Array, settings: Settings) -> Array:
-    return _weighed(pool, values, settings) * np.sqrt(pool.run_counts)
-
-
-def _highest(pool: Pool, values: Array, settings: Settings) -> Array:
-    return pool.reduced(np.maximum, values)
-
-
-def _lowest(pool: Pool, values: Array, settings: Settings) -> Array:
-    return pool.reduced(np.minimum, values)
-
-
 def _median(pool: Pool, values: Array, settings: Settings) -> Array:
     if not values.size:
         return values
@@ -278,18 +254,6 @@ def _median(pool: Pool, values: Array, settings: Settings) -> Array:
     ascending = ascending[np.lexsort((ascending, candidate))]
     low = ascending[pool.start + (pool.run_counts - 1) // 2]
     return (low + ascending[pool.start + pool.run_counts // 2]) / 2.0
-
-
-def _reciprocal(pool: Pool, ranks: Array, settings: Settings) -> Array:
-    return _weighed(pool, 1.0 / (settings.k + ranks), settings)
-
-
-def _inverse_square(pool: Pool, ranks: Array, settings: Settings) -> Array:
-    return _weighed(pool, 1.0 / (ranks * ranks), settings) * pool.run_counts
-
-
-def _log_inverse_square(pool: Pool, ranks: Array, settings: Settings) -> Array:
-    return _weighed(pool, 1.0 / (ranks * ranks), settings) * np.log(pool.run_counts)
 
 
 def _biased(pool: Pool, ranks: Array, settings: Settings) -> Array:
@@ -323,7 +287,9 @@ METHODS: dict[str, Method] = {
             name="rrf",
             definition="sum of w / (k + rank).",
             source="Cormack, Clarke and Buettcher, Reciprocal rank fusion, SIGIR 2009",
-            compute=_reciprocal,
+            compute=lambda pool, ranks, settings: _weighed(
+                pool, 1.0 / (settings.k + ranks), settings
+            ),
             scores=False,
             weighted=True,
             aliases=("reciprocal_rank",),
@@ -340,7 +306,9 @@ METHODS: dict[str, Method] = {
             name="combmnz",
             definition="sum of scores, times n.",
             source=_FOX,
-            compute=_many,
+            compute=lambda pool, values, settings: (
+                _weighed(pool, values, settings) * pool.run_counts
+            ),
             weighted=True,
             aliases=("comb_mnz", "mnz"),
         ),
@@ -348,21 +316,21 @@ METHODS: dict[str, Method] = {
             name="combanz",
             definition="mean of scores.",
             source=_FOX,
-            compute=_mean,
+            compute=lambda pool, values, settings: pool.total(values) / pool.run_counts,
             aliases=("comb_anz", "anz"),
         ),
         Method(
             name="combmax",
             definition="highest score.",
             source=_FOX,
-            compute=_highest,
+            compute=lambda pool, values, settings: pool.reduced(np.maximum, values),
             aliases=("comb_max", "max"),
         ),
         Method(
             name="combmin",
             definition="lowest score.",
             source=_FOX,
-            compute=_lowest,
+            compute=lambda pool, values, settings: pool.reduced(np.minimum, values),
             aliases=("comb_min", "min"),
         ),
         Method(
@@ -376,7 +344,9 @@ METHODS: dict[str, Method] = {
             name="gmnz",
             definition="sum of scores, times n to the power of gamma.",
             source="Lee, Analyses of multiple evidence combination, SIGIR 1997",
-            compute=_powered,
+            compute=lambda pool, values, settings: (
+                _weighed(pool, values, settings) * pool.run_counts**settings.gamma
+            ),
             weighted=True,
             aliases=("combgmnz", "comb_gmnz"),
         ),
@@ -393,7 +363,9 @@ METHODS: dict[str, Method] = {
             name="mixed",
             definition="sum of w * score, times the square root of n.",
             source="Wu and Crestani, Data fusion with estimated weights, CIKM 2002",
-            compute=_mixed,
+            compute=lambda pool, values, settings: (
+                _weighed(pool, values, settings) * np.sqrt(pool.run_counts)
+            ),
             weighted=True,
             needs_weights=True,
         ),
@@ -411,7 +383,9 @@ METHODS: dict[str, Method] = {
             name="isr",
             definition="sum of w / rank^2, times n.",
             source=_MOURAO,
-            compute=_inverse_square,
+            compute=lambda pool, ranks, settings: (
+                _weighed(pool, 1.0 / (ranks * ranks), settings) * pool.run_counts
+            ),
             scores=False,
             weighted=True,
         ),
@@ -419,7 +393,9 @@ METHODS: dict[str, Method] = {
             name="log_isr",
             definition="sum of w / rank^2, times log(n): 0 for a document in only one run.",
             source=_MOURAO,
-            compute=_log_inverse_square,
+            compute=lambda pool, ranks, settings: (
+                _weighed(pool, 1.0 / (ranks * ranks), settings) * np.log(pool.run_counts)
+            ),
             scores=False,
             weighted=True,
             aliases=("logisr", "log-isr"),
@@ -694,14 +670,6 @@ def _zmuv(pool: Pool) -> Array:
     return _over(away, _spread(pool, np.where(level, 0.0, deviation)), 0.0)
 
 
-def _rank(pool: Pool) -> Array:
-    return 1.0 - (pool.rank - 1.0) / _spread(pool, pool.list_size.astype(np.float64))
-
-
-def _borda_run(pool: Pool) -> Array:
-    return 1.0 - (pool.rank - 1.0) / pool.candidates[pool.query]
-
-
 _LEE = "Lee, Analyses of multiple evidence combination, SIGIR 1997"
 _MONTAGUE = "Montague and Aslam, Relevance score normalization for metasearch, CIKM 2001"
 
@@ -738,7 +706,9 @@ NORMALISATIONS: dict[str, Normalisation] = {
             name="rank",
             definition="1 - (rank - 1) / n of the n documents of a list.",
             source=_LEE,
-            compute=_rank,
+            compute=lambda pool: (
+                1.0 - (pool.rank - 1.0) / _spread(pool, pool.list_size.astype(np.float64))
+            ),
             scores=False,
         ),
         Normalisation(
@@ -747,7 +717,7 @@ NORMALISATIONS: dict[str, Normalisation] = {
             " document that is not in a list of n gets (c - n + 1) / (2 c).",
             source="Renda and Straccia, Web metasearch: rank vs. score based rank aggregation"
             " methods, SAC 2003",
-            compute=_borda_run,
+            compute=lambda pool: 1.0 - (pool.rank - 1.0) / pool.candidates[pool.query],
             scores=False,
             completes=True,
         ),

@@ -136,18 +136,14 @@ def _similar_names(mine: list[str], others: list[str]) -> dict[str, str]:
 
     by_numbers: dict[tuple[str, ...], list[str]] = {}
     for other in others:
-        by_numbers.setdefault(_numbers(other), []).append(other)
+        by_numbers.setdefault(tuple(re.findall("[0-9]+", other)), []).append(other)
     result: dict[str, str] = {}
     for name in mine:
-        choices = by_numbers.get(_numbers(name), [])
+        choices = by_numbers.get(tuple(re.findall("[0-9]+", name)), [])
         best = extractOne(name, choices, scorer=OSA.normalized_similarity, score_cutoff=_NEAR)
         if best is not None:
             result[name] = best[0]
     return result
-
-
-def _numbers(name: str) -> tuple[str, ...]:
-    return tuple(re.findall("[0-9]+", name))
 
 
 def _numbered(ours: pl.Series, theirs: pl.Series, mine: pl.Series, others: pl.Series) -> list[Note]:

@@ -313,7 +313,7 @@ def run_job(
         >>> result.gate_failed  # doctest: +SKIP
         False
     """
-    started = _now()
+    started = datetime.now(UTC).isoformat()
     loaded = load_job(path, variables)
     _refuse_inputs(loaded, [loaded.path])
     job, target = loaded.job, loaded.job.outputs.lineage
@@ -356,7 +356,7 @@ def run_job(
             raise
     if wrong is not None:
         raise wrong
-    tell("done", gates=_status(verdicts), folder=plan.shown)
+    tell("done", gates=FAILED if failed(verdicts) else PASSED, folder=plan.shown)
     return JobResult(plan, True, verdicts)
 
 
@@ -387,7 +387,7 @@ def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:
         watch = _watch(plan, card, baseline, tell)
         verdicts = _verdicts(plan, card, baseline, watch)
     verdicts += _warned(plan, card)
-    status = _status(verdicts)
+    status = FAILED if failed(verdicts) else PASSED
     with deferred_signals():
         if watch is not None:
             write_nights(plan.folder, _nights(plan, baseline, watch))
@@ -435,7 +435,7 @@ def _watch(
     watch = watch_of(loaded.gates, card, baseline.card, night, parts)
     if watch is None:
         return None
-    watch.finished = _now()
+    watch.finished = datetime.now(UTC).isoformat()
     pattern = loaded.matching(loaded.earlier)
     earlier, skipped = earlier_nights(pattern, loaded.job.name, _origin(plan, baseline))
     watch.shares, watch.read = earlier.shares, earlier.read
@@ -502,13 +502,13 @@ def _score(
             watch = _watch(plan, card, baseline, tell, parts)
             verdicts, wrong = _judged(plan, card, baseline, watch)
             _report(plan, card, baseline, verdicts, fresh, tell)
-            status = UNJUDGED if wrong else _status(verdicts)
+            status = UNJUDGED if wrong else (FAILED if failed(verdicts) else PASSED)
             success = Success(
                 run_id=plan.run_id,
                 job=plan.loaded.job.name,
                 evalengine=__version__,
                 started=started,
-                finished=_now(),
+                finished=datetime.now(UTC).isoformat(),
                 gates=status,
                 baseline=plan.loaded.job.baseline,
                 baseline_folder=baseline.folder,
@@ -722,10 +722,6 @@ def _rasters(file: File) -> dict[str, object]:
     return {"rasters": count, "rasters_digest": file.rasters.digest} if count else {}
 
 
-def _status(verdicts: list[Verdict]) -> str:
-    return FAILED if failed(verdicts) else PASSED
-
-
 def _discard(fresh: Path) -> None:
     """Remove a folder that did not get into its place, though a thread may still write into it."""
     if not fresh.exists():
@@ -738,10 +734,6 @@ def _discard(fresh: Path) -> None:
         gone = fresh
     shutil.rmtree(gone, ignore_errors=True)
     shutil.rmtree(gone, ignore_errors=True)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat()
 
 
 __all__ = ["JobPlan", "JobResult", "LockedError", "plan_job", "run_job"]

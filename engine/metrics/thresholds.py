@@ -114,26 +114,6 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     negatives: bool = False
 
 
-def _f(threshold: Array, at: Reached, aims: Aims) -> Array:
-    return np.where(at.tp + at.fn > 0, at.f, np.nan)
-
-
-def _precise(threshold: Array, at: Reached, aims: Aims) -> Array:
-    return np.where(at.precision >= aims.target_precision, -threshold, np.nan)
-
-
-def _recalling(threshold: Array, at: Reached, aims: Aims) -> Array:
-    return np.where(at.recall >= aims.target_recall, threshold, np.nan)
-
-
-def _rarely_false(threshold: Array, at: Reached, aims: Aims) -> Array:
-    return np.where(at.fpr <= aims.target_fpr, -threshold, np.nan)
-
-
-def _cheap(threshold: Array, at: Reached, aims: Aims) -> Array:
-    return -at.cost
-
-
 def _equal(threshold: Array, at: Reached, aims: Aims) -> Array:
     """Return the merit of equal error: FPR and FNR if there are negatives, otherwise precision and
     recall.
@@ -150,7 +130,7 @@ LARGEST_F = Rule(
     metric="ThresholdAtMaxF",
     definition="The score threshold with the largest F-beta, and the numbers at it.",
     formula=r"\text{arg max}_\tau\, F_\beta(\tau)",
-    merit=_f,
+    merit=lambda threshold, at, aims: np.where(at.tp + at.fn > 0, at.f, np.nan),
     serves="f",
     lacking="positives",
 )
@@ -160,7 +140,9 @@ RULES: tuple[Rule, ...] = (
         metric="ThresholdAtPrecision",
         definition="The lowest score threshold with precision at or above target_precision.",
         formula=r"\min \{\tau : P(\tau) \ge P^*\}",
-        merit=_precise,
+        merit=lambda threshold, at, aims: np.where(
+            at.precision >= aims.target_precision, -threshold, np.nan
+        ),
         params=("target_precision",),
         serves="recall",
         holds=("precision", "target_precision", True),
@@ -170,7 +152,9 @@ RULES: tuple[Rule, ...] = (
         metric="ThresholdAtRecall",
         definition="The highest score threshold with recall at or above target_recall.",
         formula=r"\max \{\tau : R(\tau) \ge R^*\}",
-        merit=_recalling,
+        merit=lambda threshold, at, aims: np.where(
+            at.recall >= aims.target_recall, threshold, np.nan
+        ),
         params=("target_recall",),
         serves="precision",
         holds=("recall", "target_recall", True),
@@ -180,7 +164,7 @@ RULES: tuple[Rule, ...] = (
         metric="ThresholdAtFPR",
         definition="The lowest score threshold with a false-positive rate at or below target_fpr.",
         formula=r"\min \{\tau : \text{FPR}(\tau) \le \text{FPR}^*\}",
-        merit=_rarely_false,
+        merit=lambda threshold, at, aims: np.where(at.fpr <= aims.target_fpr, -threshold, np.nan),
         params=("target_fpr",),
         serves="recall",
         holds=("fpr", "target_fpr", False),
@@ -194,7 +178,7 @@ RULES: tuple[Rule, ...] = (
         source="Elkan 2001, The Foundations of Cost-Sensitive Learning",
         formula=r"\text{arg min}_\tau \left(\kappa_+\, \text{fp}(\tau) +"
         r" \kappa_-\, \text{fn}(\tau)\right)",
-        merit=_cheap,
+        merit=lambda threshold, at, aims: -at.cost,
         params=("false_positive_cost", "miss_cost"),
         serves="cost",
         nothing=True,

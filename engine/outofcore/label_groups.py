@@ -123,7 +123,7 @@ def within(ranked: Ranked, codes: Array, span: ScoreRange) -> Ranked:
 
 def answer_span(home: str, number: int, span: Span, digest: str) -> None:
     """Answer a query for one span of labels."""
-    target = _answer_file(home, number)
+    target = Path(home) / f"{number}.npz"
     if scratch.exists(target):
         return
     query: Query = read_pickle(Path(home) / _QUERY, digest)
@@ -132,10 +132,6 @@ def answer_span(home: str, number: int, span: Span, digest: str) -> None:
 
 
 _QUERY = "query.pickle"
-
-
-def _answer_file(home: str | Path, number: int) -> Path:
-    return Path(home) / f"{number}.npz"
 
 
 class OnWorkers:
@@ -158,7 +154,7 @@ class OnWorkers:
             collected(
                 self._pool.run(answer_span, [(str(home), one, spans[one], digest) for one in order])
             )
-            result = [_answer(_answer_file(home, number)) for number in range(len(spans))]
+            result = [_answer(Path(home) / f"{number}.npz") for number in range(len(spans))]
             scratch.delete_folder(home)
         return result
 

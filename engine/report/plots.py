@@ -55,7 +55,7 @@ class Plots:
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of figures that this run can make."""
-        run = _numbers(self._card)
+        run = Numbers(self._card.metrics, frames_of(self._card))
         return tuple(kind for kind in KINDS if drawn(kind, run, None, _want(self._card)))
 
     def precision_recall(
@@ -187,16 +187,12 @@ class Plots:
             raise OptionError(
                 f"plot {kind!r} takes no {option(unsupported[0], options[unsupported[0]])}."
             )
-        base = None if baseline is None else _numbers(baseline)
+        base = None if baseline is None else Numbers(baseline.metrics, frames_of(baseline))
         want = msgspec.structs.replace(_want(self._card), **options)
-        charts = drawn(kind, _numbers(self._card), base, want)
+        charts = drawn(kind, Numbers(self._card.metrics, frames_of(self._card)), base, want)
         if not charts:
             raise ResultError(_lacking(self._card, kind, options))
         return figure_of(charts)
-
-
-def _numbers(card: Scorecard) -> Numbers:
-    return Numbers(card.metrics, frames_of(card))
 
 
 def _want(card: Scorecard) -> Want:

@@ -491,12 +491,12 @@ def cells_of(matched: Matched, results: Chosen, truths: Chosen, grid: Grid) -> l
     p_cell = label_of(ranked.start).astype(np.int64) * n_images + ranked.datum
     order = np.argsort(p_cell, kind="stable")
     order = order[ranked.rank[order] < grid.cap]
-    p_start = _starts(p_cell[order], n_cells)
+    p_start = np.searchsorted(p_cell[order], np.arange(n_cells + 1)).tolist()
     rows = ranked.row[order].tolist()
     dt_ids, scores = [results.ids[i] for i in rows], [results.score[i] for i in rows]
     dt_number = numbers(results.rows, results.ids, "id", RESULTS)[ranked.row]
     g_cell = label_of(ranked.gt_start).astype(np.int64) * n_images + ranked.gt_datum
-    g_start = _starts(g_cell, n_cells)
+    g_start = np.searchsorted(g_cell, np.arange(n_cells + 1)).tolist()
     gt_number = numbers(truths.rows, truths.ids, "id", TRUTHS)[ranked.gt_row]
     filled_cells = np.flatnonzero((np.diff(p_start) > 0) | (np.diff(g_start) > 0)).tolist()
     counted, ignored = (bits_of(w, ranked.variants) for w in (ranked.gt_counted, ranked.ignored))
@@ -530,11 +530,6 @@ def cells_of(matched: Matched, results: Chosen, truths: Chosen, grid: Grid) -> l
                 "dtIgnore": set_aside[:, p],
             }
     return out
-
-
-def _starts(cell: Array, n_cells: int) -> list[int]:
-    """Offsets of ascending cells, [n_cells + 1]."""
-    return np.searchsorted(cell, np.arange(n_cells + 1)).tolist()
 
 
 def ranked_of(cells: Sequence[Any], grid: Grid, area: int) -> Ranked:

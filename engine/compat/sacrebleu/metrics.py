@@ -242,7 +242,7 @@ class Metric(ABC):
     ) -> list[Any]:
         """:meth:`sentence_score` of many texts at once; arguments as of :meth:`corpus_score`."""
         self._advise()
-        return [self._score(_plain(row)) for row in self._counts(hypotheses, references)]
+        return [self._score(row.tolist()) for row in self._counts(hypotheses, references)]
 
     def get_signature(self) -> Signature:
         """Return the settings of the last score.
@@ -316,13 +316,11 @@ class Metric(ABC):
         """Parts of the signature."""
 
 
-def _plain(row: Array) -> list[Any]:
-    return row.tolist()
-
-
 def _total(counts: Array) -> list[Any]:
     """Sums over all texts, added one after the other, as Python's numbers."""
-    return _plain(counts.sum(axis=0) if counts.dtype.kind == "i" else np.cumsum(counts, axis=0)[-1])
+    return (
+        counts.sum(axis=0) if counts.dtype.kind == "i" else np.cumsum(counts, axis=0)[-1]
+    ).tolist()
 
 
 class BLEU(Metric):

@@ -203,7 +203,9 @@ def gathered(look: Look) -> Files:
             pictures = _below(here, IMAGE_SUFFIXES)
             if here.endswith(".txt"):
                 names_of = filter(None, map(str.strip, text_of(here).splitlines()))
-                pictures = tuple(_joined(os.path.dirname(here), name) for name in names_of)
+                pictures = tuple(
+                    os.path.normpath(os.path.join(os.path.dirname(here), name)) for name in names_of
+                )
             of_split = _texts_of(here, pictures)
             images += pictures
             labels += of_split
@@ -237,10 +239,6 @@ def _by_folder(look: Look, files: Iterable[str]) -> dict[str, str]:
     return split if len({*split.values()}) > 1 else {}
 
 
-def _joined(folder: str, name: str) -> str:
-    return os.path.normpath(os.path.join(folder, name))
-
-
 def _find_folder(file: str, renames: Mapping[str, Any], folder: str) -> str | None:
     """Find a folder of a description: relative to its ``path``, otherwise to the description."""
     home = os.path.dirname(os.path.abspath(file))
@@ -250,7 +248,7 @@ def _find_folder(file: str, renames: Mapping[str, Any], folder: str) -> str | No
         if "*" in folder:
             folder = os.path.dirname(folder.partition("*")[0])
         for name in (folder, folder.removeprefix("../")):  # as Roboflow writes them
-            path = _joined(base, name)
+            path = os.path.normpath(os.path.join(base, name))
             if os.path.exists(path):
                 return path
     return None

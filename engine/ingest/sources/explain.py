@@ -216,16 +216,12 @@ def reason(error: BaseException) -> str:
     return (lines[0] if lines else type(error).__name__).rstrip(".")
 
 
-def _single_table(source: Source, file: str) -> pl.LazyFrame:
-    return scan([file], source.format)
-
-
 def _mixed(source: Source) -> ReadError | None:
     """The first file whose columns differ from the first file's."""
     first: Mapping[str, pl.DataType] | None = None
     for file in source.files:
         try:
-            schema = dict(_single_table(source, file).collect_schema())
+            schema = dict(scan([file], source.format).collect_schema())
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             return _unreadable(file, source.format, error)
         if first is None:
@@ -263,7 +259,7 @@ def _broken(source: Source) -> ReadError | None:
     """The first file whose rows cannot be read."""
     for file in source.files:
         try:
-            _single_table(source, file).collect()
+            scan([file], source.format).collect()
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             return _unreadable(file, source.format, error)
     return None

@@ -24,24 +24,12 @@ def _sizes(runs: Trajectories) -> tuple[Array, Array]:
     return runs.predicted.many, runs.reference.many
 
 
-def _exact(runs: Trajectories, settings: Settings) -> Array:
-    return runs.matches[:, 0] > 0
-
-
-def _in_order(runs: Trajectories, settings: Settings) -> Array:
-    return runs.matches[:, 1] > 0
-
-
 def _any_order(runs: Trajectories, settings: Settings) -> Array:
     return runs.matches[:, 2] == _sizes(runs)[1]
 
 
 def _only_expected(runs: Trajectories, settings: Settings) -> Array:
     return runs.matches[:, 2] == _sizes(runs)[0]
-
-
-def _unordered(runs: Trajectories, settings: Settings) -> Array:
-    return _any_order(runs, settings) & _only_expected(runs, settings)
 
 
 def _count_right(place: int, runs: Trajectories, settings: Settings) -> Array:
@@ -134,14 +122,14 @@ _rate = partial(_metric, trials="scored")
 METRICS = (
     _rate(
         "TrajectoryExactMatch",
-        _exact,
+        lambda runs, settings: runs.matches[:, 0] > 0,
         "1 if the agent made the expected calls, in this order and no others",
         r"[p = r]",
         f"{_ADK} (EXACT); agentevals 0.0.9 strict, one call per message",
     ),
     _rate(
         "TrajectoryInOrderMatch",
-        _in_order,
+        lambda runs, settings: runs.matches[:, 1] > 0,
         "1 if the calls of the agent contain the expected ones in this order, with others or"
         " without",
         r"[r \text{ is a subsequence of } p]",
@@ -157,7 +145,7 @@ METRICS = (
     ),
     _rate(
         "TrajectoryUnorderedMatch",
-        _unordered,
+        lambda runs, settings: _any_order(runs, settings) & _only_expected(runs, settings),
         "1 if the agent made the expected calls and no others, in any order",
         r"[M = |r| = |p|]",
         "agentevals 0.0.9 unordered",

@@ -177,12 +177,9 @@ _VALOR_EMPTY: Empties = {
 }
 
 
-def _numbers(words: Words) -> Words:
-    return msgspec.structs.replace(words, numbers=True)
-
-
 _RAGAS_WORDS = {
-    need: words if words is _RATING else _numbers(words) for need, words in _STANDARD.items()
+    need: words if words is _RATING else msgspec.structs.replace(words, numbers=True)
+    for need, words in _STANDARD.items()
 }
 
 _YES_ALONE = Words(counts={"yes": 1.0}, other=0.0)

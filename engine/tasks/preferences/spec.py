@@ -13,7 +13,6 @@ from ...dialects import Dialect
 from ...ingest.frames import Frames
 from ...ingest.shapes import winner
 from ...metrics import Metric
-from ...schemas.arrays import Array
 from ...schemas.contract import TABLE
 from ...schemas.tables import TIE, A, B
 from ...tallies.counts import Crossings, Preferences, PreferenceView
@@ -72,18 +71,17 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         datums=datums,
         labels=labels,
         present=present,
-        stats=_stats(present),
+        stats=Stats(present == 0, {}, (STATUS, present)),
         preferences=Preferences(bouts),
         seconds=seconds,
         beside=(),
     )
 
 
-def _stats(present: Array) -> Stats:
-    return Stats(present == 0, {}, (STATUS, present))
-
-
-merge = merge_by("preferences", lambda tallies, settings: _stats(tallies.present))
+merge = merge_by(
+    "preferences",
+    lambda tallies, settings: Stats(tallies.present == 0, {}, (STATUS, tallies.present)),
+)
 """See :class:`..task.Merge`."""
 IN_PARTS = counts_in_parts("preferences", merge)
 

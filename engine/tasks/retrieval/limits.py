@@ -113,16 +113,6 @@ def _levels(query: _Query, settings: Settings, highest: float) -> list[tuple[Arr
     ]
 
 
-def _recall(query: _Query, depth: Array, settings: Settings, highest: float) -> Array:
-    return _at_cuts(query, depth, settings, highest, lambda hits, golds: ratio(hits, golds, 0.0))
-
-
-def _f1(query: _Query, depth: Array, settings: Settings, highest: float) -> Array:
-    return _at_cuts(
-        query, depth, settings, highest, lambda hits, golds: ratio(2 * hits, depth + golds, 0.0)
-    )
-
-
 def _at_cuts(
     query: _Query, depth: Array, settings: Settings, highest: float, formula: Any
 ) -> Array:
@@ -200,8 +190,12 @@ def _ndcg(query: _Query, depth: Array, settings: Settings, highest: float) -> Ar
 
 
 _FORMULAS = {
-    "recall": _recall,
-    "f1": _f1,
+    "recall": lambda query, depth, settings, highest: _at_cuts(
+        query, depth, settings, highest, lambda hits, golds: ratio(hits, golds, 0.0)
+    ),
+    "f1": lambda query, depth, settings, highest: _at_cuts(
+        query, depth, settings, highest, lambda hits, golds: ratio(2 * hits, depth + golds, 0.0)
+    ),
     "average_precision": _average_precision,
     "r_precision": _r_precision,
     "ndcg": _ndcg,

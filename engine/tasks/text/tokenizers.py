@@ -124,11 +124,6 @@ def by_rules(texts: pl.Series) -> Hashed:
     return words_by_rules(data, start, regex_kinds(codes_needed(data)))
 
 
-def at_spaces(texts: pl.Series) -> Hashed:
-    """Tokens between white space."""
-    return words_at_spaces(*text_bytes(texts))
-
-
 def mteval(texts: pl.Series) -> Hashed:
     """sacrebleu's 13a."""
     data, start = text_bytes(texts)
@@ -186,7 +181,7 @@ def _hashed(start: Array, codes: Array) -> Hashed:
 
 TOKENIZERS: dict[str, Callable[[pl.Series], Hashed]] = {
     "words": by_rules,
-    "none": at_spaces,
+    "none": lambda texts: words_at_spaces(*text_bytes(texts)),
     "13a": mteval,
     "char": characters,
     "intl": international,

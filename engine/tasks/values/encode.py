@@ -115,12 +115,12 @@ def encode(
         if name not in rows_of and (asked := PASSES.fullmatch(name)) and "passed" in rows_of:
             findings.written[name] = table.height
             every = np.arange(n) if codes is None else codes
-            passed = _numbers(rows_of["passed"][0])
+            passed = rows_of["passed"][0].cast(pl.Float64).to_numpy()
             chance, passed_datums = chance_of_passing(passed, every, asked[1], int(asked[2]))
             columns |= _columns(name, chance, passed_datums, None, n, findings)
             continue
         series, rows = rows_of.get(name, (_NONE, np.zeros(0, np.int64)))
-        value = _numbers(series)
+        value = series.cast(pl.Float64).to_numpy()
         datum = codes if codes is None or rows is None else codes[rows]
         weights = weight if weight is None or rows is None else weight[rows]
         if datum is None and rows is not None:
@@ -136,10 +136,6 @@ def encode(
 
 
 _NONE = pl.Series([], dtype=pl.Float64)
-
-
-def _numbers(values: pl.Series) -> Array:
-    return values.cast(pl.Float64).to_numpy()
 
 
 def _rows(

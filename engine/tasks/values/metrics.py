@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 from typing import Any
 
@@ -148,14 +148,6 @@ def is_share(tally: Any, name: str) -> bool:
 # Statistics of the rows of a metric, float64 [group].
 
 
-def _mean(rows: PairedView) -> Array:
-    return rows.mean("value", lambda some: some.target)
-
-
-def _sum(rows: PairedView) -> Array:
-    return np.where(rows.rows > 0, rows.total("value", lambda some: some.target), np.nan)
-
-
 def _std(rows: PairedView) -> Array:
     """Sample standard deviation; n counts rows, so that it does not depend on the weights' unit."""
     squares, powers = rows.comoment("target", "target")
@@ -164,10 +156,6 @@ def _std(rows: PairedView) -> Array:
     np.divide(n, n - 1, out=share, where=n > 1)
     with np.errstate(over="ignore"):
         return np.asarray(np.ldexp(np.sqrt(rows.per_weight(squares) * share), powers // 2))
-
-
-def _by_order(rows: PairedView, of: Callable[[Array], Any]) -> Array:
-    return rows.by_cell(lambda some, weight: float(of(some.target)))
 
 
 def quantiles(rows: Paired, weight: Array | None, levels: Sequence[float]) -> list[float]:
@@ -238,8 +226,18 @@ def _quantiles(rows: PairedView, levels: Sequence[float]) -> list[Array]:
 
 
 def _statistic(name: str, rows: PairedView) -> Array:
-    simple = {"mean": _mean, "sum": _sum, "std": _std}
-    return simple[name](rows) if name in simple else _by_order(rows, getattr(np, name))
+    simple = {
+        "mean": lambda rows: rows.mean("value", lambda some: some.target),
+        "sum": lambda rows: np.where(
+            rows.rows > 0, rows.total("value", lambda some: some.target), np.nan
+        ),
+        "std": _std,
+    }
+    return (
+        simple[name](rows)
+        if name in simple
+        else rows.by_cell(lambda some, weight: float(getattr(np, name)(some.target)))
+    )
 
 
 ONE_VALUE = "a single value"

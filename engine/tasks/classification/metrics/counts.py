@@ -109,10 +109,6 @@ def _recall(settings: Settings, right: Array, predicted: Array, actual: Array) -
     return ratio(right, actual, settings.zero_division)
 
 
-def _jaccard(settings: Settings, right: Array, predicted: Array, actual: Array) -> Array:
-    return ratio(right, predicted + actual - right, settings.zero_division)
-
-
 def _selection_rate(view: ScoredView, settings: Settings) -> list[Cells]:
     every = view.judged[:, view.labels.key]
     value = ratio(view.hard.judged, every)
@@ -445,17 +441,16 @@ def family(name: str) -> Metric | None:
     return _f_metric(beta) if 0 < beta < float("inf") else None
 
 
-def _at_beta(options: Any) -> tuple[str, ...]:
-    return (f"F{in_name(1.0 if options.beta is None else options.beta)}",)
-
-
 _SPELLED = {
     "DemographicParity": ("demographic_parity", "StatisticalParity"),
     "EqualOpportunity": ("equal_opportunity",),
     "EqualisedOdds": ("EqualizedOdds", "equalized_odds"),
 }
 GROUPS: dict[str, Callable[[Any], tuple[str, ...]]] = {
-    **dict.fromkeys(("F", "fbeta", "f_beta", "fbeta_score", "FBetaScore"), _at_beta),
+    **dict.fromkeys(
+        ("F", "fbeta", "f_beta", "fbeta_score", "FBetaScore"),
+        lambda options: (f"F{in_name(1.0 if options.beta is None else options.beta)}",),
+    ),
     **{
         name: partial(lambda options, needed: needed, needed=FAIRNESS[criterion])
         for criterion, others in _SPELLED.items()
@@ -510,7 +505,9 @@ METRICS = (
     _ratio_metric(
         "Jaccard",
         "tp / (tp + fp + fn) of the hard predictions.",
-        _jaccard,
+        lambda settings, right, predicted, actual: ratio(
+            right, predicted + actual - right, settings.zero_division
+        ),
         "neither ground truth nor prediction",
         f"{_SKLEARN}.jaccard_score",
         trials=_either,

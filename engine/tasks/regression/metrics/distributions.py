@@ -53,10 +53,6 @@ def _variances(scaled: Scaled) -> Array:
     return unscaled(value, powers - powers.max(axis=1, keepdims=True))
 
 
-def _determination(view: PairedView, settings: Settings) -> list[Cells]:
-    return cells(view, *_r2(view, settings))
-
-
 def _adjusted(view: PairedView, settings: Settings) -> list[Cells]:
     value, why, _ = _r2(view, settings)
     features = settings.n_features or 0
@@ -100,7 +96,7 @@ _CORRELATION_METRICS = (
         "1 - sum of squared errors / sum of squares of targets less their mean; averages over"
         " targets alike and, weighted, by their variance",
         f"{SCIKIT} r2_score",
-        _determination,
+        lambda view, settings: cells(view, *_r2(view, settings)),
         aliases=("r2", "r2_score", "R2Score"),
         formula=r"1 - \frac{\sum_i (p_i - t_i)^2}{\sum_i (t_i - \bar{t})^2}",
         **{**_SHARE, "averages": ("macro", "weighted")},
@@ -252,10 +248,6 @@ def _within_groups(rows: Paired, weight: Array | None) -> float:
     return weighted_sum(defined[:, 0], defined[:, 1]) / weighted_sum(defined[:, 1], None)
 
 
-def _by_group(view: PairedView, settings: Settings) -> list[Cells]:
-    return cells(view, view.by_cell(_within_groups), "no group with different values on each side")
-
-
 _RANKS_METRICS = (
     metric(
         "Spearman",
@@ -294,7 +286,9 @@ _RANKS_METRICS = (
         "mean of Spearman within each group of the column group_id, over groups in which neither"
         " side is constant",
         "Spearman 1904, The proof and measurement of association between two things",
-        _by_group,
+        lambda view, settings: cells(
+            view, view.by_cell(_within_groups), "no group with different values on each side"
+        ),
         aliases=("SpearmanWithin",),
         needs=(*NUMBERS, "group_id"),
         reads=("group_id",),

@@ -300,10 +300,6 @@ def _median(view: PairedView, settings: Settings) -> list[Cells]:
     return cells(view, value, "")
 
 
-def _largest(view: PairedView, settings: Settings) -> list[Cells]:
-    return cells(view, view.largest_error, "")
-
-
 _ERRORS_METRICS = (
     metric(
         "MAE",
@@ -354,7 +350,7 @@ _ERRORS_METRICS = (
         "MaxError",
         "largest |prediction - target| of the rows that have weight",
         f"{SCIKIT} max_error",
-        _largest,
+        lambda view, settings: cells(view, view.largest_error, ""),
         aliases=("max_error",),
         unfit={"": "no resample exceeds the largest error"},
         formula=r"\max_i |p_i - t_i|",

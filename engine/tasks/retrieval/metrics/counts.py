@@ -77,10 +77,6 @@ def _first(which: int, ranked: Ranked, level: float) -> Array:
     return ranked.each(first_relevant, cuts.shape, *read, outs=2)[which]
 
 
-def _reciprocal_rank(ranked: Ranked, level: float) -> Array:
-    return _first(0, ranked, level)[:, 0]
-
-
 def _preferences(which: int, ranked: Ranked, level: float) -> Array:
     """The measure bpref (0) or infAP (1)."""
     lists = ranked.lists
@@ -108,14 +104,6 @@ def _eleven_points(ranked: Ranked, level: float) -> Array:
 
 
 # Incomplete judgments, and how many there are.
-
-
-def _judged(ranked: Ranked) -> Array:
-    return ratio(ranked.counts(np.ones(ranked.lists.rank.size, bool)), ranked.retrieved_counts)
-
-
-def _unjudged(ranked: Ranked) -> Array:
-    return ratio(ranked.retrieved_counts - ranked.counts(ranked.lists.relevance >= 0), ranked.depth)
 
 
 # Whole sets, whatever the order, and plain counts.
@@ -241,7 +229,7 @@ METRICS = (
     ),
     metric(
         "MRR",
-        _reciprocal_rank,
+        lambda ranked, level: _first(0, ranked, level)[:, 0],
         "1 / rank of the first relevant document, 0 if there is none up to k",
         MEANS["q"] + r"\frac{1}{r}",
         need="reciprocal_rank",
@@ -381,7 +369,9 @@ METRICS = (
     ),
     metric(
         "Judged",
-        _judged,
+        lambda ranked: ratio(
+            ranked.counts(np.ones(ranked.lists.rank.size, bool)), ranked.retrieved_counts
+        ),
         "documents up to k that are in the judgments, whatever their relevance / those retrieved"
         " up to k",
         r"\frac{1}{\min(k, m)} \sum_{i \le k} [i \text{ judged}]",
@@ -392,7 +382,9 @@ METRICS = (
     ),
     metric(
         "Unjudged",
-        _unjudged,
+        lambda ranked: ratio(
+            ranked.retrieved_counts - ranked.counts(ranked.lists.relevance >= 0), ranked.depth
+        ),
         "documents retrieved up to k without a judgment, or with a negative one / k",
         r"\frac{1}{k} \sum_{i \le k} [i \text{ unjudged}]",
         source="trec_eval 10 (unj)",

@@ -110,10 +110,6 @@ def _gain(ranked: Ranked) -> Array:
     return gains_of(ranked.lists.gain, ranked.settings.gains)
 
 
-def _dcg(ranked: Ranked) -> Array:
-    return ranked.sums(_gain(ranked), log_weights(ranked.longest, ranked.settings.discount))
-
-
 def _ndcg(ranked: Ranked) -> Array:
     start, ideal, longest = _ideal(ranked)
     weights, cuts = log_weights(longest, ranked.settings.discount), ranked.cuts
@@ -214,7 +210,9 @@ METRICS = (
     ),
     metric(
         "DCG",
-        _dcg,
+        lambda ranked: ranked.sums(
+            _gain(ranked), log_weights(ranked.longest, ranked.settings.discount)
+        ),
         "sum of gain / log2(rank + 1), up to k",
         r"\sum_{i \le k} \frac{g_i}{\log_2(i + 1)}",
         source="Järvelin & Kekäläinen 2002",

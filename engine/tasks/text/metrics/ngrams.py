@@ -132,14 +132,6 @@ def _nltk(
     return np.where(match[:, 0] > 0, value, 0.0)
 
 
-def _none(p: Array, match: Array, total: Array, grams: Array) -> Array:
-    return np.where(match[:, : p.shape[1]] > 0, p, sys.float_info.min)
-
-
-def _method1(p: Array, match: Array, total: Array, grams: Array) -> Array:
-    return np.where(p > 0, p, _BLEU_EPSILON / total[:, : p.shape[1]])
-
-
 def _method2(p: Array, match: Array, total: Array, grams: Array) -> Array:
     n = p.shape[1]
     p = (match[:, :n] + 1) / (total[:, :n] + 1)
@@ -180,19 +172,21 @@ def _method6(p: Array, match: Array, total: Array, grams: Array) -> Array:
     return np.where(defined[:, None], p, np.nan)
 
 
-def _method7(p: Array, match: Array, total: Array, grams: Array) -> Array:
-    return _method5(_method4(p, match, total, grams), match, total, grams)
-
-
 _SMOOTHED: dict[str, Callable[[Array, Array, Array, Array], Array]] = {
-    "none": _none,
-    "method1": _method1,
+    "none": lambda p, match, total, grams: np.where(
+        match[:, : p.shape[1]] > 0, p, sys.float_info.min
+    ),
+    "method1": lambda p, match, total, grams: np.where(
+        p > 0, p, _BLEU_EPSILON / total[:, : p.shape[1]]
+    ),
     "method2": _method2,
     "method3": _method3,
     "method4": _method4,
     "method5": _method5,
     "method6": _method6,
-    "method7": _method7,
+    "method7": lambda p, match, total, grams: _method5(
+        _method4(p, match, total, grams), match, total, grams
+    ),
 }
 """Name of a smoothing -> precisions of the weights' orders from precisions, matches, denominators
 and numbers of n-grams."""
