@@ -205,9 +205,7 @@ R = TypeVar("R")
 
 def in_ranges(over: Over | None, offsets: Array, function: Callable[[int, int], R]) -> list[R]:
     """The results of ``function`` on ranges that cover all groups; one range without ``over``."""
-    if over is None:
-        return [function(0, offsets.size - 1)]
-    return over(offsets, function)
+    return [function(0, offsets.size - 1)] if over is None else over(offsets, function)
 
 
 def concatenated(

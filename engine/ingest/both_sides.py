@@ -350,9 +350,7 @@ def _kinds(column_dtypes: Mapping[Place, pl.DataType]) -> set[str]:
 
 def _filled_labels(frames: Mapping[str, pl.DataFrame], place: Place) -> bool:
     values = frames[place[0]][place[1]]
-    if isinstance(values.dtype, pl.List):
-        return bool(values.list.len().sum())
-    return len(values) > 0
+    return bool(values.list.len().sum()) if isinstance(values.dtype, pl.List) else len(values) > 0
 
 
 def _cast(frames: dict[str, pl.DataFrame], role: str, name: str, target: pl.DataType) -> None:

@@ -357,9 +357,7 @@ def _key(
                 table="training",
                 column="series",
             )
-    if not steps.by:
-        return None
-    return key_of([here[name] for name in steps.by])
+    return None if not steps.by else key_of([here[name] for name in steps.by])
 
 
 def _own(

@@ -304,9 +304,7 @@ def judge_gates(
         None if part is None else part * sum(one.gate.surely for one in asked if one.gate.fails)
     )
     result = _adjusted([(one, each) for one in asked for each in _judged(one, context)], pooled)
-    if accepted:
-        return result
-    return [_covered(one) for one in result]
+    return result if accepted else [_covered(one) for one in result]
 
 
 def _adjusted(judged: list[tuple[_GateRows, Verdict]], pooled: float | None) -> list[Verdict]:

@@ -136,9 +136,7 @@ def parse(text: str, prompt: Prompt, inputs: dict[str, Any]) -> list[Any]:
 
 def _answer_of(text: str) -> str:
     """A reply without the thoughts that some models write before it."""
-    if text.lstrip().startswith(_THOUGHTS[0]):
-        return text.partition(_THOUGHTS[1])[2]
-    return text
+    return text.partition(_THOUGHTS[1])[2] if text.lstrip().startswith(_THOUGHTS[0]) else text
 
 
 def object_in(text: str, key: str | None = None) -> dict[str, Any]:

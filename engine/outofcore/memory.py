@@ -353,9 +353,7 @@ def _plain_file(path: str, flags: int) -> int:
 
 def gigabytes(size: int) -> str:
     """``1.5 GB``."""
-    if size < 10**8:
-        return f"{size / 1e6:,.1f} MB"
-    return f"{size / 1e9:,.1f} GB"
+    return f"{size / 1e6:,.1f} MB" if size < 10**8 else f"{size / 1e9:,.1f} GB"
 
 
 # Number of buckets for a run, from its rows and its memory limit.

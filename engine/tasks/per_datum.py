@@ -77,9 +77,7 @@ def per_datum_frame(
         for k in range(len(column.k))
         if column.k[k] in cuts.get(need, ())
     ]
-    if not parts:
-        return pl.DataFrame(schema=schema)
-    return in_schema(pl.concat(parts), schema)
+    return pl.DataFrame(schema=schema) if not parts else in_schema(pl.concat(parts), schema)
 
 
 def judged_frame(losses: Losses, datums: Datums) -> pl.DataFrame:

@@ -232,9 +232,7 @@ def accuracy_score(
 ) -> float:
     """Share, or weight without ``normalize``, of rows whose prediction, all labels, is right."""
     both = sides(y_true, y_pred, sample_weight)
-    if normalize:
-        return both.value("Accuracy")
-    return _weight_of(both, "tp")
+    return both.value("Accuracy") if normalize else _weight_of(both, "tp")
 
 
 def _weight_of(both: Sides, statistic: str) -> float:

@@ -17,7 +17,7 @@ from ...geometry.columns import offsets_of
 from ...kernels.trajectories import match_calls
 from ...schemas.arrays import Array
 from ...schemas.tables import ARGUMENT_FIELDS, TOOL_FIELDS
-from ..encoding import Workers
+from ..encoding import Workers, ragged
 from .dialects import Settings, tolerance
 
 # Calls as tables have them: structs, JSON or names.
@@ -425,7 +425,5 @@ def codes_of(
     flat = np.array([code for one in coded for code in one], np.int64)
     start = offsets_of(many)[:-1]
     each = many[at]
-    before = np.cumsum(each) - each
-    places = np.arange(int(each.sum())) + np.repeat(start[at] - before, each)
     where = {int(np.flatnonzero(at == i)[0]): why for i, why in wrong.items()}
-    return each, flat[places], where, dict(sorted(unread.items()))
+    return each, flat[ragged(start[at], each)], where, dict(sorted(unread.items()))

@@ -338,9 +338,7 @@ def _by_key(values: pl.Series, key: pl.Series) -> tuple[pl.Series, pl.Series, Ar
 
 def _spread(codes: Array, key_of_row: Array | None, n: int, width: int) -> Array:
     """Labels of all cells of a score matrix of n rows, row by row."""
-    if key_of_row is None:
-        return np.tile(codes, n)
-    return codes.reshape(-1, width)[key_of_row].ravel()
+    return np.tile(codes, n) if key_of_row is None else codes.reshape(-1, width)[key_of_row].ravel()
 
 
 def _of_columns(

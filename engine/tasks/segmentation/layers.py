@@ -23,7 +23,7 @@ from ...schemas.errors import InputError
 from ...schemas.tuning import tuning
 from ...tallies.counts import Areas, Crossings, Pixels, no_surfaces
 from ...tallies.datums import Datums, Labels
-from ..encoding import Workers, declared_codes, declared_sizes, sizes_in
+from ..encoding import Workers, declared_codes, declared_sizes, ragged, sizes_in
 from ..pixels.maps import map_of
 from ..pixels.rasters import NOTHING, MapRow, Side, in_thread, quiet
 from . import surfaces
@@ -515,8 +515,7 @@ def _crossings(
     many = np.bincount(predicted_side.unit, minlength=n)[truth.unit]  # partners of each true label
     first = np.searchsorted(predicted_side.unit, np.arange(n))[truth.unit]
     ia = np.repeat(np.arange(truth.unit.size), many)
-    within = np.arange(ia.size) - np.repeat(np.cumsum(many) - many, many)
-    ib = np.repeat(first, many) + within
+    ib = ragged(first, many)
     unmatched = [
         one.area - _count_shared(one.masks, other.whole, np.arange(one.unit.size), one.unit, over)
         for one, other in ((truth, predicted_side), (predicted_side, truth))

@@ -328,9 +328,7 @@ def _side(frame: pl.DataFrame, role: str, datum: Array, label: Array, masks: Mas
         return pop_column(frame, name).cast(pl.Boolean).to_numpy()
 
     def levels(name: str) -> Array:
-        if name not in frame.columns:
-            return np.zeros(datum.size)
-        return pop_numbers(frame, name)
+        return np.zeros(datum.size) if name not in frame.columns else pop_numbers(frame, name)
 
     return Side(
         datum=datum,
