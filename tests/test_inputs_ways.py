@@ -217,6 +217,14 @@ def test_grades_that_are_not_read(name: str, dtype: Any) -> None:
         assert "relevance_unread" not in codes(ee.score(run, sound))
 
 
+def test_grades_above_0_that_are_not_read_are_a_note() -> None:
+    run = QRELS.select("query_id", "doc_id", score=pl.Series([1.0, 2, 3, 4] * 2))
+    stars = QRELS.select("query_id", "doc_id", rating=pl.Series([1, 2, 3, 5] * 2))
+    noted(ee.score(run, stars), "relevance_unread", count=0, lowest=1, highest=5, severity="note")
+    alike = stars.with_columns(rating=pl.lit(3))
+    assert "relevance_unread" not in codes(ee.score(run, alike))
+
+
 def test_a_column_that_is_read_is_not_proposed() -> None:
     table = pl.DataFrame({"contexts": [["a"]], "reference_contexts": [["a"]]})
     with pytest.raises(ee.InputError, match=r"contexts\W+retrieved") as caught:

@@ -327,7 +327,7 @@ def _say_exchanged(facts: Facts) -> str:
 
 
 def _without_relevance(evidence: Columns) -> Iterator[Facts]:
-    """Judgments without a relevance, and a column of grades with a 0 that is not read."""
+    """Judgments without a relevance, and a column of grades that is not read."""
     ready = evidence.ready
     side = ready.sides[GROUND_TRUTHS]
     idle = [
@@ -343,25 +343,35 @@ def _without_relevance(evidence: Columns) -> Iterator[Facts]:
     for name in idle:
         values = head[name].drop_nulls().drop_nans()
         zeros = int((values == 0).sum())
-        if zeros and bool((values > 0).any()):
+        if bool((values > 0).any()) and values.n_unique() > 1:
             yield Facts(
-                severity=WARNING,
+                severity=WARNING if zeros else NOTE,
                 side=GROUND_TRUTHS,
                 columns=(name,),
                 count=zeros,
                 of=len(values),
-                values={"boolean": side.schema[name] == pl.Boolean},
+                values={
+                    "boolean": side.schema[name] == pl.Boolean,
+                    "lowest": values.min(),
+                    "highest": values.max(),
+                },
             )
             return
 
 
 def _say_without_relevance(facts: Facts) -> str:
     cast = "convert it to integers and " if facts.values.get("boolean") else ""
+    highest = facts.values["highest"]
+    values, from_on = f"{facts.values['lowest']:g} to {highest:g}", ""
+    if highest > 1:
+        levels = option("relevance_levels", int(highest))
+        from_on = f" {levels} then counts only grades from there on as relevant."
+    if facts.count:
+        values = f"0 in {facts.count:,} of {facts.of:,} rows looked at"
     return (
         f"ground truths: no column of relevance, so that every row counts as relevant. Column"
-        f" {facts.columns[0]!r}, which is 0 in {facts.count:,} of {facts.of:,} rows looked at, is"
-        f" not read. If it is the relevance, {cast}write"
-        f" {option('columns', {facts.columns[0]: 'relevance'})}."
+        f" {facts.columns[0]!r} ({values}) is not read. If it is the relevance, {cast}write"
+        f" {option('columns', {facts.columns[0]: 'relevance'})}.{from_on}"
     )
 
 

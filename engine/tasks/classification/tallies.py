@@ -157,11 +157,12 @@ def confidence_notes(blocks: Iterable[tuple[Units, Scored | None]], labels: Labe
     for units, scored in blocks:
         if scored is None or scored.several or not scored.ranked or len(labels) != 2:
             return []
+        if units.hard is None or scored.unit is not None or len(scored) != units.hard.size:
+            return []
+        filled = [part for part in scored.parts if part.size]
+        if not all(0.5 <= part.min() <= part.max() <= 1 for part in filled):
+            return []
         score, only = scored.score, scored.only
-        if units.hard is None or scored.unit is not None or score.size != units.hard.size:
-            return []
-        if score.size and not 0.5 <= score.min() <= score.max() <= 1:
-            return []
         positive = units.hard == only
         code = 2 * positive + (positive == (scored.outcome == 1))
         sums += [np.bincount(code, weight, 4) for weight in (None, score, score**2)]
