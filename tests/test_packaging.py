@@ -12,7 +12,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
+from evalengine import __version__
 from evalengine.schemas.contract import NAMES
 
 ROOT = Path(__file__).parent.parent
@@ -31,6 +33,17 @@ def packages_in_tree() -> set[str]:
 
 def test_every_package_is_listed():
     assert set(PROJECT["tool"]["setuptools"]["packages"]) == packages_in_tree()
+
+
+def test_conda_recipe_has_the_requirements_of_the_project():
+    """rattler-build's library has parsed and rendered the recipe, which these tests cannot ask."""
+    recipe = yaml.safe_load((ROOT / "conda/recipe.yaml").read_text(encoding="utf-8"))
+    version, run = recipe["context"]["version"], recipe["requirements"]["run"]
+    assert version == __version__
+    assert run[0] == f"python {PROJECT['project']['requires-python']}"
+    assert [one.replace(" ", "") for one in run[1:]] == PROJECT["project"]["dependencies"]
+    (command,) = PROJECT["project"]["scripts"].items()
+    assert recipe["build"]["python"]["entry_points"] == [" = ".join(command)]
 
 
 def test_kernels_import_numpy_and_numba_alone():

@@ -461,10 +461,12 @@ def counts(
     frame: pl.DataFrame | None,
     names: Mapping[tuple[str | None, Any], str],
     point: float | None = None,
+    order: Sequence[str] = (),
 ) -> Counts | None:
     """Return the counts of a run at 100 thresholds; None without data.
 
     Args:
+        order: names of labels, in the order of their table; others come last.
         point: the operating point, which is shown first; by default 0.5.
         frame: report frame ``thresholds``: the ``curves`` frame at many thresholds.
         names: (label key, label value) -> name.
@@ -498,7 +500,11 @@ def counts(
             sums = of_key.group_by("score_threshold").agg(pl.col(*_COUNTS).sum())
             whole_of = f"all labels of {key}" if named else "all labels"
             rows.append((plain(whole_of), sums.sort("score_threshold")))
-    for key, value in labels.head(_LABELS).select(keys).iter_rows():
+    place = {name: i for i, name in enumerate(order)}
+    most = labels.head(_LABELS).select(keys).rows()
+    for key, value in sorted(
+        most, key=lambda one: place.get(names.get(one, str(one[1])), len(place))
+    ):
         of = pl.col("label_key").eq_missing(pl.lit(key)) & (pl.col("label_value") == value)
         called = names.get((key, value), str(value))
         name = f"{key} {called}" if named else called
@@ -594,7 +600,8 @@ def as_page(
         untested: why the differences have no interval.
     """
     differences = None if baseline is None else Differences(baseline, comparison, margins)
-    page, all_sections, drawn = "", sections(card), _drawn(card, baseline, examples)
+    page, all_sections = "", sections(card)
+    drawn = _drawn(card, baseline, examples, all_sections)
     for most in _MOST_ROWS:
         shown = parts(card, all_sections, differences, most)
         summary_facts = _summary_facts(
@@ -859,7 +866,10 @@ def _moved(shown: list[Part]) -> list[Moved]:
 
 
 def _drawn(
-    card: Scorecard, baseline: Scorecard | None, shown: Sequence[Examples]
+    card: Scorecard,
+    baseline: Scorecard | None,
+    shown: Sequence[Examples],
+    all_sections: Sequence[Section],
 ) -> dict[str, Any]:
     """Return the curves, counts by threshold, errors and examples for the template."""
     from .charts import charts, frames_of, leads_of, names_of
@@ -874,6 +884,8 @@ def _drawn(
             for pair in datum.example_of:
                 actual, predicted = (pair_name(plain, name, side) for side, name in enumerate(pair))
                 links.setdefault((actual, predicted), f"#datum-{i}-{j}")
+    tables = [one.labels for one in all_sections if one.labels is not None]
+    order = [row.names[-1] for table in tables for row in table.rows]
     every = charts(
         card.metrics, frames_of(card), card.directions, other, names, _TABLES, leads_of(card), links
     )
@@ -881,7 +893,7 @@ def _drawn(
     return {
         "charts": [_safe(chart_figure(one)) for one in every if one.kind not in curves],
         "interval_charts": [_safe(chart_figure(one)) for one in every if one.kind == "intervals"],
-        "counts": counts(card.page_frame("thresholds"), names, point),
+        "counts": counts(card.page_frame("thresholds"), names, point, order),
         "missing_charts": [
             f"No {_CALLED.get(name, name)}: {why}" for name, why in card.lacking.items()
         ],

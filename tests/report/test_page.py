@@ -120,6 +120,7 @@ def test_counts_are_those_of_the_curve_at_each_threshold(dialect: str, tmp_path:
         *tables("detection"), metrics="PrecisionRecallCurve", score_thresholds=[0.3]
     ).curves
     names = [row[0] for row in page.tables["counts"][1:]]
+    assert names == ["all labels", *(row[0] for row in page.tables["labels-0"][1:])]
     assert len(names) == 6
     for name, (tp, fp, fn) in zip(names, data["rows"], strict=True):
         rows = curve if name == "all labels" else curve.filter(label_value=name)
