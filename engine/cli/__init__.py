@@ -255,7 +255,8 @@ def score(
         from ..scorecard.storage import tally_bytes
 
         n_bytes = tally_bytes(out)
-        message = f"; kept for comparing: {n_bytes / 1e6:.1f} MB" if n_bytes else ""
+        size = f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e5 else f"{n_bytes / 1e3:.0f} kB"
+        message = f", with {size} for comparing" if n_bytes else ""
         click.echo(f"{', '.join(card.frames)} and run.json are in {out}{message}", err=True)
     verdicts = keeper.judge(card)
     if report is not None:

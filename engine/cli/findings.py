@@ -406,4 +406,6 @@ def thresholds(found: Any, form: str, output: str | None) -> None:
     """
     print_finding(found, form)
     if output is not None:
-        click.echo(f"{output}: {found.save(output)} thresholds", err=True)
+        from ..ingest.problems import count_of
+
+        click.echo(f"{output}: {count_of(found.save(output), 'threshold')}", err=True)

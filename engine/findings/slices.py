@@ -98,13 +98,11 @@ class FoundSlices(FindingResult, eq=False):
 
     def _heading(self) -> str:
         if not len(self):
-            return (
-                f"no slice of {count_of(self.n, 'datum')} is worse than the rest by each of its"
-                " conditions"
-            )
+            return f"no slice is worse than the rest ({count_of(self.n, 'datum')})"
+        many = f"{len(self):,} worst" if len(self) > 1 else "worst"
         return (
-            f"{count_of(len(self), 'slice')} of {count_of(self.n, 'datum')}, by {self.loss} of"
-            f" single datums; {self.measured:,} were measured, and no other scores higher"
+            f"the {many} of {count_of(self.measured, 'slice')}, by {self.loss} per datum"
+            f" ({count_of(self.n, 'datum')})"
         )
 
     def _columns(self) -> list[Column]:

@@ -473,10 +473,9 @@ def _notes(
     tallies: Any, interval_options: Wanted, frame: pl.DataFrame, level: Searched, *, several: bool
 ) -> list[str]:
     notes = [
-        "held-out numbers are of thresholds chosen on one half of the datums and counted on the"
-        " other, both ways, halves by a hash of datum ids and"
-        f" {option('seed', interval_options.seed)}; fewer datums choose worse, so they err"
-        " on the low side."
+        "held-out numbers: thresholds were chosen on one half of the datums and tested on the"
+        " other, then the reverse. They are slightly pessimistic, because half of the data chooses"
+        f" less well. Halves follow from datum ids and {option('seed', interval_options.seed)}."
     ]
     notes += notes_on(tallies, cut=level.cut)
     if level.exclusive and frame["average"].count():

@@ -729,12 +729,15 @@ def lines_below(comparison: Comparison) -> list[str]:
     leading = lead(comparison)
     if comparison.flips.height and leading is not None:
         name, row = leading
-        message = ""
-        if len(comparison.runs) == 2 and row["wins"] is not None:
-            better_of, worse_of = count_of(row["wins"], "datum"), f"{row['losses']:,} worse"
-            message = f"by {name} {row['run_b']} does {better_of} better and {worse_of}; "
-        rows = count_of(comparison.flips.height, "row")
-        lines.append(f"flips: {message}{rows} of all numbers: --frame flips")
+        every = comparison.flips.height
+        pairs = "pair and " * (len(comparison.runs) > 2)
+        many = f"flips: {every:,}, of every {pairs}number"
+        if not pairs and row["wins"] is not None:
+            better_of, worse_of = count_of(row["wins"], "datum"), row["losses"]
+            run, more = row["run_b"], row["wins"] + worse_of < every
+            rest = f"All {every:,}, of every number" if more else "List them"
+            many = f"flips ({name}): {run} is better on {better_of}, worse on {worse_of:,}. {rest}"
+        lines.append(f"{many}: --frame flips")
     kinds = [*(("warning", one) for one in comparison.warnings)]
     kinds += [("note", one) for one in comparison.notes if one not in comparison.warnings]
     return [*lines, *(f"{kind}: {plain(one)}" for kind, one in kinds)]

@@ -44,7 +44,7 @@ def test_the_table_begins_with_the_verdict(run, runs):
     assert "Accuracy 0.9000 against 0.5000 (+0.4000," in lines[2]
     titles = [line.split()[0] for line in lines if " difference " in line]
     assert titles == ["metric", "label", "slice"]
-    assert "16 datums better and 0" in out
+    assert "better on 16 datums, worse on 0" in out
 
 
 @pytest.mark.parametrize("form", ["json", "csv", "parquet"])
