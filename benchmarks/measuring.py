@@ -16,6 +16,7 @@ import sys
 import time
 from array import array
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,17 @@ def spawn(command: Sequence[str | Path], environment: dict[str, str] | None = No
         raise Failed((errors.strip().splitlines() or [f"exit code {process.returncode}"])[-1])
     peak = usage.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e6 / 1024)
     return Process(wall, usage.ru_utime + usage.ru_stime, peak, output)
+
+
+def folder_size(folder: Path, but: str = "") -> int:
+    """Bytes on disk of all files below a folder, except those of subfolders of a name."""
+    total = 0
+    for place, folders, names in os.walk(folder):
+        folders[:] = [one for one in folders if one != but]
+        for name in names:
+            with suppress(OSError):
+                total += os.stat(os.path.join(place, name)).st_blocks * 512
+    return total
 
 
 def in_turn(commands: Mapping[str, Sequence[str | Path]], runs: int) -> dict[str, list[Process]]:

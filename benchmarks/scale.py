@@ -9,7 +9,8 @@ with about ten detections and five ground truths each, or ten scored labels and 
 so many datums with verdicts, pairs of texts, or pairs of label maps.
 ``--in-memory`` is how many are scored in memory for the rate to compare with. Every run is a fresh
 process. Tables that are there from an earlier run are used again; ``--tidy`` deletes each after its
-run. ``--write-docs`` puts the figures into docs/benchmarks/.
+run. ``--resume`` skips runs that an interrupted call has finished in the same folder.
+``--write-docs`` puts the figures into docs/benchmarks/.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,7 +31,6 @@ STEP = 100_000  # images made at a time
 LABELS = 80
 CLASSES = 10
 BILLION = 1_000_000_000
-SCRATCH = {"detection": 60, "classification": 28}  # bytes a row at most at once, as measured
 HEADINGS = {
     "detection": (
         "## Beyond memory: detection",
@@ -185,10 +186,21 @@ def measured(arguments: argparse.Namespace, images: int, limit: str) -> dict[str
     ]  # fmt: skip
     if arguments.threads:
         command += ["--threads", str(arguments.threads)]
+    scratch, over = 0, threading.Event()
+
+    def look() -> None:
+        nonlocal scratch
+        while not over.wait(0.1):
+            scratch = max(scratch, measuring.folder_size(arguments.folder / "scratch"))
+
+    watcher = threading.Thread(target=look, daemon=True)
+    watcher.start()
     process = measuring.spawn(command)
+    over.set()
+    watcher.join()
     found = json.loads(process.output)
     return {**found, "wall": process.wall, "cpu": process.cpu, "peak_mb": process.peak_mb,
-            "images": images, "limit": limit}  # fmt: skip
+            "scratch": scratch, "images": images, "limit": limit}  # fmt: skip
 
 
 def lines(task: str, runs: list[dict[str, Any]], command: str) -> str:
@@ -199,20 +211,28 @@ def lines(task: str, runs: list[dict[str, Any]], command: str) -> str:
         "",
         HEADINGS[task][1],
         "",
-        "| images | rows | limit | buckets | peak | wall | CPU | CPU a million rows |",
-        "|---|---|---|---|---|---|---|---|",
+        "| images | rows | limit | buckets | peak | scratch | scratch per row | wall | CPU |"
+        " CPU per million rows |",
+        "|---|--:|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     out += [
         f"| {run['images']:,} | {run['rows']:,} | {run['limit'] or 'none'} |"
-        f" {run['buckets'] or 'in memory'} | {run['peak_mb']:,.0f} MB | {run['wall']:,.0f} s |"
+        f" {run['buckets'] or 'in memory'} | {run['peak_mb']:,.0f} MB |"
+        f" {run['scratch'] / 1e9:,.2f} GB | {run['scratch'] / run['rows']:.1f} bytes |"
+        f" {run['wall']:,.0f} s |"
         f" {run['cpu']:,.0f} s | {1e6 * run['cpu'] / run['rows']:.2f} s |"
         for run in runs
     ]
     largest = runs[-1]
     if plain is not None and largest["limit"]:
-        ratio = largest["cpu"] / largest["rows"] / (plain["cpu"] / plain["rows"])
-        out += ["", f"CPU a row, within {largest['limit']} against in memory: {ratio:.2f}."]
-    if task in SCRATCH:
+        ratio = rate(largest) / rate(plain)
+        out += ["", f"CPU per row, within {largest['limit']} against in memory: {ratio:.2f}."]
+    bounded = [run for run in runs if run["limit"]]
+    if len(bounded) > 1:
+        ratio = rate(largest) / rate(bounded[0])
+        out += ["", f"CPU per row of {largest['rows']:,} rows against {bounded[0]['rows']:,} within"
+                f" the same limit: {ratio:.2f}."]  # fmt: skip
+    if task in ("detection", "classification") and largest["rows"] < 0.9 * BILLION:
         factor = BILLION / largest["rows"]
         out += [
             "",
@@ -220,7 +240,7 @@ def lines(task: str, runs: list[dict[str, Any]], command: str) -> str:
             f" {largest['buckets'] * factor:,.0f} buckets,"
             f" {largest['wall'] * factor / 3600:.1f} hours"
             f" ({largest['cpu'] * factor / 3600:.1f} of CPU),"
-            f" {SCRATCH[task] * BILLION / 1e9:,.0f} GB of scratch.",
+            f" {largest['scratch'] * factor / 1e9:,.0f} GB of scratch.",
         ]
     out += [
         "",
@@ -228,6 +248,11 @@ def lines(task: str, runs: list[dict[str, Any]], command: str) -> str:
         f" {measuring.platform.python_version()}.",
     ]
     return "\n".join(out)
+
+
+def rate(run: dict[str, Any]) -> float:
+    """CPU seconds per row."""
+    return float(run["cpu"] / run["rows"])
 
 
 def main() -> None:
@@ -245,6 +270,7 @@ def main() -> None:
     parser.add_argument("--executor", default="threads")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--tidy", action="store_true", help="delete each run's tables after it")
+    parser.add_argument("--resume", action="store_true", help="keep the runs that are done")
     parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks/")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -255,18 +281,24 @@ def main() -> None:
         score(folder, task, images, arguments.child, executor, arguments.threads)
         return
     folder.mkdir(parents=True, exist_ok=True)
-    runs: list[dict[str, Any]] = []
+    done = folder / f"{task}.jsonl"
+    known = done.read_text().splitlines() if arguments.resume and done.exists() else []
+    runs: list[dict[str, Any]] = [json.loads(line) for line in known]
     wanted = [(arguments.in_memory, "")] if arguments.in_memory else []
     wanted += [(images, arguments.limit) for images in arguments.images]
+    finished = {(run["images"], run["limit"]) for run in runs}
+    wanted = [one for one in wanted if one not in finished]
     for at, (images, limit) in enumerate(wanted):
         files = [table_file(folder, task, side, images) for side in sides_of(task)]
         if not all(file.exists() for file in files):
             make(folder, task, images)
         runs.append(measured(arguments, images, limit))
         print(json.dumps(runs[-1]), flush=True)
+        done.write_text("".join(json.dumps(run) + "\n" for run in runs))
         if arguments.tidy and images not in [later for later, _ in wanted[at + 1 :]]:
             for file in files:
                 file.unlink()
+    runs.sort(key=lambda run: (bool(run["limit"]), run["rows"]))
     differ = [
         images
         for images in {run["images"] for run in runs}
@@ -275,7 +307,8 @@ def main() -> None:
     if differ:
         print(f"NOT the same numbers for {differ} images", flush=True)
         sys.exit(1)
-    text = lines(task, runs, " ".join(["python benchmarks/scale.py", *sys.argv[1:]]))
+    given = ["DIR" if one == str(folder) else one for one in sys.argv[1:]]
+    text = lines(task, runs, " ".join(["python benchmarks/scale.py", *given]))
     print(text)
     if arguments.write_docs:
         reporting.write_docs(f"scale-{task}", text)

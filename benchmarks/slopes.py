@@ -12,12 +12,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
 import sys
 import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,17 +46,6 @@ WORKS: dict[str, tuple[str, list[str], int]] = {
 """Name -> task, metrics (none for the default), datums of the larger run."""
 
 
-def folder_size(folder: Path, but: str = "") -> int:
-    """Bytes on disk of all files below a folder, except those of subfolders of a name."""
-    total = 0
-    for place, folders, names in os.walk(folder):
-        folders[:] = [one for one in folders if one != but]
-        for name in names:
-            with suppress(OSError):
-                total += os.stat(os.path.join(place, name)).st_blocks * 512
-    return total
-
-
 def run(folder: Path, name: str, datums: int) -> dict[str, Any]:
     """One run in this process: its cost by who spent it."""
     import evalengine as ee
@@ -83,8 +70,8 @@ def run(folder: Path, name: str, datums: int) -> dict[str, Any]:
     def look() -> None:
         nonlocal peak, tally, watching
         while not over.wait(0.02):
-            peak = max(peak, folder_size(scratch))
-            tally = max(tally, folder_size(scratch, "buckets"))
+            peak = max(peak, measuring.folder_size(scratch))
+            tally = max(tally, measuring.folder_size(scratch, "buckets"))
         watching = time.thread_time()
 
     watcher = threading.Thread(target=look)

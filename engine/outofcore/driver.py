@@ -80,6 +80,7 @@ from .shuffle import (
     heights_of,
     keys_of,
     range_folder,
+    read_rows,
     repeated,
     split,
     unique_columns,
@@ -682,9 +683,9 @@ def _highest(folder: Path, whole: Whole, plan: planner.Plan) -> float | None:
             continue
         values = pl.col(column).explode() if blank.schema[column].is_nested() else pl.col(column)
         for bucket in range(whole.n):
-            for path in whole.rows_of_bucket(folder, role, bucket)[0]:
-                high = pl.scan_ipc(scratch.readable(path)).select(values.max()).collect().item()
-                highs += [] if high is None else [float(high)]
+            files, before = whole.rows_of_bucket(folder, role, bucket)
+            high = read_rows(files, before).select(values.max()).item() if files else None
+            highs += [] if high is None else [float(high)]
     return max(highs)
 
 

@@ -39,6 +39,7 @@ from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS, PREDICT
 from ..schemas.errors import ExecutorError, ReadError, ScratchError
 from ..schemas.tuning import tuning
 from ..schemas.wording import option
+from ..tallies.stored import narrowest
 from ..tasks.encoding import hashes_of
 from .memory import scratch_folder
 
@@ -144,15 +145,15 @@ def repeats_file(folder: str | Path, role: str, column: str, n: int) -> Path:
 
 
 class BucketFiles:
-    """Arrow files of buckets, each opened with its first rows.
+    """Files of Arrow streams of buckets, each opened with its first rows.
 
     Attributes:
-        open: bucket to its writer.
+        open: bucket to its file, its writer, and the schema of that.
     """
 
     def __init__(self, stack: ExitStack, path_of: Callable[[int], Path]) -> None:
         self._stack, self._path_of = stack, path_of
-        self.open: dict[int, Any] = {}
+        self.open: dict[int, tuple[Any, Any, Any]] = {}
 
     def write(self, rows: Any, start: Array) -> None:
         """Write the rows of an Arrow table, of which those of bucket b begin at ``start[b]``."""
@@ -161,8 +162,28 @@ class BucketFiles:
         for n in np.flatnonzero(np.diff(start)).tolist():
             if n not in self.open:
                 file = self._stack.enter_context(pa.OSFile(str(self._path_of(n)), "wb"))
-                self.open[n] = self._stack.enter_context(pa.ipc.new_file(file, rows.schema))
-            self.open[n].write_table(rows.slice(int(start[n]), int(start[n + 1] - start[n])))
+                self.open[n] = file, pa.ipc.new_stream(file, rows.schema), rows.schema
+                self._stack.callback(self._close, n)
+            file, writer, schema = self.open[n]
+            if schema != rows.schema:  # columns became wider
+                writer.close()
+                writer = pa.ipc.new_stream(file, rows.schema)
+                self.open[n] = file, writer, rows.schema
+            writer.write_table(rows.slice(int(start[n]), int(start[n + 1] - start[n])))
+
+    def _close(self, n: int) -> None:
+        self.open[n][1].close()
+
+
+def _tables(path: Path) -> list[Any]:
+    """Read the Arrow streams of a file."""
+    import pyarrow as pa  # here, since every run asks this package whether it is needed
+
+    tables = []
+    with scratch.arrow_file(path) as file:
+        while file.tell() < file.size():
+            tables.append(pa.ipc.open_stream(file).read_all())
+    return tables
 
 
 def write_values(files: BucketFiles, values: pl.Series, rows: Array, n: int) -> None:
@@ -216,10 +237,7 @@ def _numbered(path: Path, before: int) -> pl.DataFrame:
     Raises:
         FileNotFoundError: another process has deleted them.
     """
-    import pyarrow as pa
-
-    with scratch.arrow_file(path) as file, pa.ipc.open_file(file) as reader:
-        return pl.DataFrame(reader.read_all()).with_columns(pl.col(ROW) + before)
+    return pl.concat(map(pl.DataFrame, _tables(path))).with_columns(pl.col(ROW) + before)
 
 
 def repeated(folder: Path, ready: Prepared, heights: Mapping[str, int], n: int) -> list[Problem]:
@@ -502,6 +520,7 @@ def _written(draft: Path, first: int, shuffle: Shuffle, blocks: Iterable[pl.Data
             name: BucketFiles(stack, partial(values_file, draft, name))
             for name in unique_columns(side)
         }
+        kinds: dict[str, Any] = {ROW: np.dtype(np.uint32)}
         for batch in blocks:
             rows = batch.with_columns(pl.col(c).cast(t) for c, t in shuffle.targets.items())
             here = np.arange(done, done + rows.height, dtype=np.int64)
@@ -516,7 +535,8 @@ def _written(draft: Path, first: int, shuffle: Shuffle, blocks: Iterable[pl.Data
                 start[n] = rows.height
             for name in unique.keys() & {*rows.columns}:
                 write_values(unique[name], rows[name], here, -(-n // PER_FILE))
-            files.write(_as_written(rows[order].with_columns(pl.Series(ROW, here[order]))), start)
+            numbered = _narrowed(rows.with_columns(pl.Series(ROW, here)), kinds)
+            files.write(_as_written(numbered[order]), start)
             if role == TABLE or "label_value" in rows.columns:
                 pairs = distinct_pairs([pairs, both_sides.side_pairs({role: rows})])
             if side.naming.wide and "label_key" in rows.columns:
@@ -527,6 +547,33 @@ def _written(draft: Path, first: int, shuffle: Shuffle, blocks: Iterable[pl.Data
                 ahead = [pl.concat([*ahead, few]).unique()]
             done += rows.height
     return Shuffled(done, pairs, keys, sorted(files.open), ahead[0] if ahead else None)
+
+
+WIDE = (pl.Int64, pl.UInt64, pl.Float64)
+"""Dtypes of columns that are narrower on disk, if no value changes."""
+
+
+def _narrowed(rows: pl.DataFrame, kinds: dict[str, Any]) -> pl.DataFrame:
+    """Cast columns to the narrowest dtypes that keep the values of all batches so far.
+
+    Args:
+        kinds: column to dtype so far, which becomes wider here if need be.
+    """
+    for column in rows.select(pl.col(WIDE)).iter_columns():
+        kind = kinds.get(column.name)
+        if kind is None or kind.itemsize < _WIDTH:
+            found = narrowest(column.drop_nulls().to_numpy())
+            kinds[column.name] = found if kind is None else np.promote_types(kind, found)
+    return rows.cast(
+        {
+            name: pl.Series(np.empty(0, kind)).dtype
+            for name, kind in kinds.items()
+            if kind.itemsize < _WIDTH
+        }
+    )
+
+
+_WIDTH = 8  # bytes of WIDE dtypes
 
 
 def _as_written(rows: pl.DataFrame) -> Any:
@@ -621,22 +668,22 @@ def batches(
 def read_rows(files: Sequence[Path], before: Sequence[int]) -> pl.DataFrame:
     """Read the rows of a bucket, numbered as in their table.
 
-    Not memory-mapped: mapped pages count as memory, too.
+    Not memory-mapped: mapped pages count as memory, too. Columns may be narrower than in the table.
 
     Args:
         files: those of each range that has rows of it, in order; at least one.
     """
     import pyarrow as pa  # here, since every run asks this package whether it is needed
 
-    tables = []
-    for path in files:
-        with scratch.arrow_file(path) as file, pa.ipc.open_file(file) as reader:
-            tables.append(reader.read_all())
-    rows = pl.DataFrame(tables[0] if len(tables) == 1 else pa.concat_tables(tables))
+    by_file = [_tables(path) for path in files]
+    tables = [table for of_file in by_file for table in of_file]
+    rows = pl.DataFrame(pa.concat_tables(tables, promote_options="permissive"))
     rows.columns = tables[0].column_names  # a column without a name would be given one
     if not any(before):
         return rows
-    offsets = np.repeat(np.asarray(before, np.int64), [table.num_rows for table in tables])
+    offsets = np.repeat(
+        np.asarray(before, np.int64), [sum(one.num_rows for one in own) for own in by_file]
+    )
     return rows.with_columns(pl.col(ROW) + pl.Series(offsets))
 
 

@@ -33,9 +33,9 @@ from ..schemas.errors import InputError, OptionError, ScratchError
 from ..schemas.options import Options
 from ..tallies import stored
 from ..tallies.datums import Datums
-from ..tallies.ranked import Ranked, without_rows
+from ..tallies.ranked import Ranked, narrowed, without_rows
 from ..tallies.stored import ROWS
-from .shuffle import Whole, check_worker, read_rows
+from .shuffle import WIDE, Whole, check_worker, read_rows
 
 # Job parameters on disk, verified by digest.
 #
@@ -241,7 +241,9 @@ def rows_of_bucket(
     }
     try:
         frames = {
-            role: read_rows(*here) if here[0] else input_facts.blanks[role]
+            role: read_rows(*here).cast(_wide(input_facts.blanks[role]))
+            if here[0]
+            else input_facts.blanks[role]
             for role, here in files.items()
         }
     except FileNotFoundError as error:
@@ -258,6 +260,11 @@ def rows_of_bucket(
     part = Part(input_facts.pairs, input_facts.all_labels, Bucket(bucket, input_facts.n))
     paths = [Path(path) for paths, _ in files.values() for path in paths]
     return assemble(job.ready, frames, {}, job.options, part), paths
+
+
+def _wide(blank: pl.DataFrame) -> dict[str, Any]:
+    """Dtypes of the columns that may be narrower on disk."""
+    return {name: dtype for name, dtype in blank.schema.items() if dtype in WIDE}
 
 
 def write_tally(
@@ -284,10 +291,7 @@ def _split_tally(tallies: Any, job: Job) -> tuple[dict[str, Any], dict[str, Any]
     ids = tallies.datums.id
     datums = tallies.datums if is_named(tallies) else Datums(None, pl.DataFrame(), None, len(ids))
     stripped = msgspec.structs.replace(tallies, ranked=without_rows(ranked), datums=datums)
-    rows = msgspec.structs.replace(
-        ranked, row=np.zeros(ranked.row.size, np.int8), gt_row=np.zeros(ranked.gt_row.size, np.int8)
-    )
-    entries: dict[str, Any] = {stored.WHOLE: stripped, ROWS: rows}
+    entries: dict[str, Any] = {stored.WHOLE: stripped, ROWS: narrowed(ranked)}
     blocks = []
     for at in range(0, len(ids), job.ids):
         entries[f"ids-{at}"] = few_ids = ids.slice(at, job.ids)

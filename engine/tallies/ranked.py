@@ -291,6 +291,34 @@ def with_datums(ranked: Ranked, codes: Array) -> Ranked:
     )
 
 
+_DTYPES = {
+    "score": np.float64,
+    "rank": np.int32,
+    "hit": np.uint64,
+    "ignored": np.uint64,
+    "gt_counted": np.uint64,
+}
+"""Columns that are narrower on disk, if no value changes."""
+
+
+def narrowed(ranked: Ranked) -> Ranked:
+    """Return the tally as it is on disk, without the numbers of rows in their tables."""
+    none = np.zeros(0, np.int8)
+    columns = {name: getattr(ranked, name) for name in _DTYPES}
+    narrow = {name: values.astype(stored.narrowest(values)) for name, values in columns.items()}
+    return msgspec.structs.replace(ranked, row=none, gt_row=none, **narrow)
+
+
+def widened(ranked: Ranked) -> Ranked:
+    """Return a tally of :func:`narrowed` rows in its usual dtypes."""
+    return msgspec.structs.replace(
+        ranked,
+        **{
+            name: getattr(ranked, name).astype(dtype, copy=False) for name, dtype in _DTYPES.items()
+        },
+    )
+
+
 def by_group(
     start: Array, datum: Array, group: Array | None, n_groups: int, weights: Array | None = None
 ) -> tuple[Array, Array]:
@@ -368,7 +396,10 @@ class RankedRun(msgspec.Struct, frozen=True):
         step = -1 if backwards else 1
         for span in self.spans[::step]:
             for block in span.blocks[::step]:
-                yield span.first, stored.mapped(block) if isinstance(block, str) else block
+                yield (
+                    span.first,
+                    widened(stored.mapped(block)) if isinstance(block, str) else block,
+                )
 
     def fits(self, bytes_of_row: int) -> bool:
         """Return True if so many bytes per prediction may be kept in memory."""

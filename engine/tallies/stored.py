@@ -428,6 +428,20 @@ def _numpy(values: pa.ChunkedArray) -> Array:
 _NUMBERS = "iuf"
 
 
+def narrowest(values: Array) -> np.dtype[Any]:
+    """Return the narrowest dtype that keeps all values of an array of numbers."""
+    dtype: np.dtype[Any] = values.dtype
+    if not values.size:
+        return dtype
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            same = (values.astype(np.float32) == values).all()
+        return np.dtype(np.float32) if same else dtype
+    ends = np.min_scalar_type(values.min()), np.min_scalar_type(values.max())
+    found = np.promote_types(*ends)
+    return found if found.kind in "iu" and found.itemsize < dtype.itemsize else dtype
+
+
 def _placed(values: Any, columns: Columns) -> list[Any]:
     """Table and column that Arrow values become."""
     same = columns.setdefault(len(values), {})
