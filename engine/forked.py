@@ -1,4 +1,4 @@
-"""Detection of forks of a process in which Polars has threads.
+"""Ends and forks of this process: polite kills, and forks while Polars has threads.
 
 A fork copies the memory but only one thread. Polars would hand work to threads that no longer exist
 and wait forever. They cannot be restarted, so a child that was forked too late is refused. Forks
@@ -8,9 +8,38 @@ are detected from ``import evalengine`` on.
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+
+@contextmanager
+def ending_in_order() -> Iterator[None]:
+    """Have a polite kill (of Slurm, Kubernetes, ``timeout``) raise SystemExit within this context,
+    so that it cleans up as Ctrl-C does.
+
+    Signals that the program handles are unaffected. Handlers need the main thread.
+    """
+
+    def ended(number: int, _: object) -> None:
+        signal.signal(number, signal.SIG_IGN)  # a second one would interrupt the cleaning
+        raise SystemExit(128 + number)
+
+    numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
+    if threading.current_thread() is not threading.main_thread():
+        numbers = []
+    mine = [one for one in numbers if one and signal.getsignal(one) == signal.SIG_DFL]
+    for number in mine:
+        signal.signal(number, ended)
+    try:
+        yield
+    finally:
+        for number in mine:
+            signal.signal(number, signal.SIG_DFL)
+
 
 _THREADS = ("polars-", "async-executor", "tokio-rt-worker")
 """Prefixes of the system names (15 bytes) of Polars' worker threads. Another library with the same

@@ -481,9 +481,15 @@ def main(args: Sequence[str] | None = None) -> int:
         exit status: 0 done, 1 a gate failed, 2 usage or bad input, 3 temporary failures (a full
             disk, an endpoint that does not answer) and anything else.
     """
+    from ..forked import ending_in_order
+
     STATE.update(dict.fromkeys(STATE, False))
-    argv = list(sys.argv[1:] if args is None else args)
-    _end_in_order()
+    with ending_in_order():
+        return _status_of(list(sys.argv[1:] if args is None else args))
+
+
+def _status_of(argv: list[str]) -> int:
+    """Run a command; return its exit status."""
     try:
         status = cli.main(argv or ["--help"], prog_name="evalengine", standalone_mode=False)
         return status if isinstance(status, int) else DONE
@@ -512,22 +518,6 @@ def main(args: Sequence[str] | None = None) -> int:
 def _let_go() -> None:
     """Discard output that Python would flush to standard output at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _end_in_order() -> None:
-    """Have a polite kill (of Slurm, Kubernetes, ``timeout``) clean up as Ctrl-C does."""
-    import signal
-    import threading
-
-    def ended(number: int, _: object) -> None:
-        raise SystemExit(128 + number)
-
-    if threading.current_thread() is not threading.main_thread():
-        return
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
-        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, ended)
 
 
 def _report(error: BaseException) -> int:

@@ -19,6 +19,7 @@ from ..evaluation.paging import page_frames
 from ..executors import Threads
 from ..executors.pools import Pool
 from ..executors.processes import pool_of
+from ..forked import ending_in_order
 from ..ingest.both_sides import LONE
 from ..ingest.collecting import Prepared, in_files, named_problems
 from ..ingest.digests import of_buckets, option_digests
@@ -491,7 +492,7 @@ def run(
     if not ahead:
         plan, notes = fitted_to_heads(plan, ready, found.heads, notes)
     needed = found.sizes.scratch * (_ENDS if options.limits else 1)
-    with ExitStack() as stack:
+    with ending_in_order(), ExitStack() as stack:
         most = min(pool.share(found.limit) // 4, tuning().object_bytes)
         folder, place = (disk or stack).enter_context(
             run_place(options.scratch, needed, storage, most)

@@ -262,7 +262,7 @@ def rows_of_bucket(
     return assemble(job.ready, frames, {}, job.options, part), paths
 
 
-def _wide(blank: pl.DataFrame) -> dict[str, Any]:
+def _wide(blank: pl.DataFrame) -> Any:
     """Dtypes of the columns that may be narrower on disk."""
     return {name: dtype for name, dtype in blank.schema.items() if dtype in WIDE}
 

@@ -149,6 +149,42 @@ def test_nothing_remains_of_a_run_that_ends_early(
         ee.score(*sides, task="detection", progress=stop, **there(store))
 
 
+_KILLED = """
+import os, signal, sys
+import evalengine as ee
+
+def told(step):
+    if step.startswith(sys.argv[3]):
+        os.kill(os.getpid(), int(sys.argv[4]))
+
+if __name__ == "__main__":
+    options = dict(one.split("=", 1) for one in sys.argv[6:])
+    ee.score(*sys.argv[1:3], task="detection", memory_limit="1GB", progress=told,
+             executor="processes", threads=1, scratch=sys.argv[5], storage_options=options)
+"""
+
+
+@pytest.mark.parametrize("step", ["shuffling", "merging"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_nothing_remains_of_a_program_that_is_killed_politely(
+    step: str, number: signal.Signals, store: Store, tmp_path: Path
+) -> None:
+    """It has no handler; SIGTERM has another meaning for it before and after the run."""
+    script = tmp_path / "killed.py"
+    script.write_text(_KILLED)
+    options = [f"{name}={value}" for name, value in store.options.items()]
+    run = subprocess.run(
+        [sys.executable, script, *written(Case(boxes(), {}), tmp_path), step, str(int(number)),
+         store.path("some/place"), *options],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert run.returncode == {signal.SIGTERM: 143, signal.SIGINT: -2}[number], run.stderr
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
 @pytest.mark.parametrize("step", ["shuffling", "matching", "merging", "making"])
 def test_objects_that_are_deleted_under_a_run_are_said(
     step: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
