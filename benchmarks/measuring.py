@@ -81,6 +81,17 @@ def folder_size(folder: Path, but: str = "") -> int:
     return total
 
 
+def unnamed_size(pid: int) -> int:
+    """Bytes on disk of the deleted files that a process has open: Linux only, else 0."""
+    sizes = {}
+    for link in Path(f"/proc/{pid}/fd").glob("*"):
+        with suppress(OSError):
+            if os.readlink(link).endswith(" (deleted)"):
+                file = os.stat(link)
+                sizes[file.st_dev, file.st_ino] = file.st_blocks * 512
+    return sum(sizes.values())
+
+
 def in_turn(commands: Mapping[str, Sequence[str | Path]], runs: int) -> dict[str, list[Process]]:
     """Each command so many times, one after the other."""
     done: dict[str, list[Process]] = {name: [] for name in commands}

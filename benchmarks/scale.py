@@ -9,14 +9,16 @@ with about ten detections and five ground truths each, or ten scored labels and 
 so many datums with verdicts, pairs of texts, or pairs of label maps.
 ``--in-memory`` is how many are scored in memory for the rate to compare with. Every run is a fresh
 process. Tables that are there from an earlier run are used again; ``--tidy`` deletes each after its
-run. ``--resume`` skips runs that an interrupted call has finished in the same folder.
-``--write-docs`` puts the figures into docs/benchmarks/.
+run. ``--group`` is a control group, such as /sys/fs/cgroup/memory/mine, whose limit you have set:
+the runs with a limit join it, so that the system enforces it. ``--resume`` skips runs that an
+interrupted call has finished in the same folder. ``--write-docs`` puts the figures into docs/benchmarks/.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -35,12 +37,14 @@ HEADINGS = {
     "detection": (
         "## Beyond memory: detection",
         "Detections and ground truths of generated images, one Parquet file a side; the default"
-        " metrics. Rows are of both sides. CPU is of all threads, imports included.",
+        " metrics. Rows are of both sides. CPU is of all threads, imports included. Scratch is the"
+        " most on disk at once, files without names included. Peak is resident memory, mapped files"
+        " included.",
     ),
     "classification": (
         "## Beyond memory: classification",
         "Ten scored labels and one true label of each generated image, one Parquet file a side; the"
-        " default metrics, which are made of counts. Rows are of both sides.",
+        " default metrics, of counts and of areas under ROC curves. Rows are of both sides.",
     ),
     **scale_data.HEADINGS,
 }
@@ -184,6 +188,8 @@ def measured(arguments: argparse.Namespace, images: int, limit: str) -> dict[str
         sys.executable, __file__, "--child", limit, "--images", str(images), "--folder",
         arguments.folder, "--executor", arguments.executor, "--task", arguments.task,
     ]  # fmt: skip
+    if arguments.group and limit:
+        command += ["--group", arguments.group]
     if arguments.threads:
         command += ["--threads", str(arguments.threads)]
     scratch, over = 0, threading.Event()
@@ -191,7 +197,10 @@ def measured(arguments: argparse.Namespace, images: int, limit: str) -> dict[str
     def look() -> None:
         nonlocal scratch
         while not over.wait(0.1):
-            scratch = max(scratch, measuring.folder_size(arguments.folder / "scratch"))
+            held = measuring.folder_size(arguments.folder / "scratch")
+            for file in Path(f"/proc/{os.getpid()}/task").glob("*/children"):
+                held += sum(map(measuring.unnamed_size, map(int, file.read_text().split())))
+            scratch = max(scratch, held)
 
     watcher = threading.Thread(target=look, daemon=True)
     watcher.start()
@@ -269,6 +278,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path("/tmp/evalengine-scale"))
     parser.add_argument("--executor", default="threads")
     parser.add_argument("--threads", type=int)
+    parser.add_argument("--group", type=Path, help="control group of memory for runs with a limit")
     parser.add_argument("--tidy", action="store_true", help="delete each run's tables after it")
     parser.add_argument("--resume", action="store_true", help="keep the runs that are done")
     parser.add_argument("--write-docs", action="store_true", help="update docs/benchmarks/")
@@ -276,6 +286,8 @@ def main() -> None:
     arguments = parser.parse_args()
     task, folder = arguments.task, arguments.folder
     if arguments.child is not None:
+        if arguments.group:
+            (arguments.group / "cgroup.procs").write_text(str(os.getpid()))
         executor = arguments.executor if arguments.executor != "threads" else None
         images = arguments.images[0]
         score(folder, task, images, arguments.child, executor, arguments.threads)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import sys
 import threading
@@ -70,8 +71,9 @@ def run(folder: Path, name: str, datums: int) -> dict[str, Any]:
     def look() -> None:
         nonlocal peak, tally, watching
         while not over.wait(0.02):
-            peak = max(peak, measuring.folder_size(scratch))
-            tally = max(tally, measuring.folder_size(scratch, "buckets"))
+            unnamed = measuring.unnamed_size(os.getpid())
+            peak = max(peak, measuring.folder_size(scratch) + unnamed)
+            tally = max(tally, measuring.folder_size(scratch, "buckets") + unnamed)
         watching = time.thread_time()
 
     watcher = threading.Thread(target=look)

@@ -177,9 +177,18 @@ class Mapped:
 
         self._copy = copy
         if copy is None:
-            self.buffer = pa.memory_map(str(path)).read_buffer()
+            with open(path, "rb") as file:
+                self._map = _bytes_of(file)
         else:
-            self.buffer = pa.py_buffer(copy.mapped())
+            self._map = copy.mapped()
+        self.buffer = pa.py_buffer(self._map)
+
+    def release(self) -> None:
+        """Have the system count no page of a file as memory of this process until it is read
+        again.
+        """
+        if hasattr(mmap, "MADV_DONTNEED") and self._copy is None:
+            self._map.madvise(mmap.MADV_DONTNEED)
 
     def part(self, begin: int, length: int, margin: int | None = None) -> Any:
         """Return some bytes.

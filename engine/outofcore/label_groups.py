@@ -180,14 +180,15 @@ def _rows_of(
             yield some, codes_of(folder, bucket)
             continue
         if bucket not in cache:
-            cache[bucket] = stored.mapped(file, ROWS)
-        yield of_labels(cache[bucket], *labels), codes_of(folder, bucket)
+            mapping = scratch.mapped(file)
+            cache[bucket] = stored.mapped(file, ROWS, mapping), mapping
+        yield of_labels(cache[bucket][0], *labels), codes_of(folder, bucket)
 
 
 _STARTS = ("start", "gt_start")
 
 
-_MAPPED: dict[str, dict[int, Ranked]] = {}
+_MAPPED: dict[str, dict[int, tuple[Ranked, scratch.Mapped]]] = {}
 """Folders whose buckets this process is merging, and their mapped rows: a file has many labels."""
 
 
@@ -221,6 +222,8 @@ def merge_rows(
     n_labels = labels[1] - labels[0]
     same = [np.arange(n_labels, dtype=np.int32)] * len(rows)
     stored.save(merge_ranked(rows, None, same, n_labels, before), target, lasting=False)
+    for _, mapping in _MAPPED.get(folder, {}).values():
+        mapping.release()
 
 
 def merged_by_labels(

@@ -376,6 +376,7 @@ _SHARE = 0.6  # of the memory beyond BASE that one bucket or label group may tak
 _RANKED_ROW = 220  # bytes of memory per ranked row during the merge of label groups
 _RUN_ROW = 96  # bytes of memory per row during the merge of runs
 _SCRATCH_ROW = 120  # bytes on disk of a row beyond its columns: values of every metric
+_UNIQUE = 16  # bytes on disk of a value that may occur once, and of the number of its row
 _CELL, _CURVE_ROW = 8, 350  # bytes of a number, and of a row of a curve while it is made
 _CELL_ROW = 600  # bytes of a row of metrics while it is made and shown
 _COPIES = 3  # of the outcomes of a row while they are matched and merged
@@ -537,9 +538,16 @@ def bucket_count(
             for role, rows in heights.items()
         )
     group_rows = max(1000, int(room / (_RANKED_ROW + of_row)))
+    n = min(n, MOST_BUCKETS)
+    shuffled = int(size)
+    for role, head in heads.items():
+        table = ready.sides[role].table
+        names = {column.name for column in table.columns if column.unique} - {table.datum}
+        shuffled += _UNIQUE * heights[role] * len(names.intersection(head.columns))
+    # The rows of a bucket are deleted when its tally is written, at most `least` at a time.
     return Sizes(
-        n=min(n, MOST_BUCKETS),
-        scratch=int(size) + beyond,
+        n=n,
+        scratch=max(shuffled, beyond) + min(shuffled, beyond) * min(n, least) // n,
         group_rows=group_rows,
         datums_at_once=max(1000, int(room / 64)),
         at_once=max(1, workers - 1),

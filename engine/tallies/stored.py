@@ -204,15 +204,16 @@ def load_several(
         return file.load(names)
 
 
-def mapped(path: str | Path, name: str = WHOLE) -> Any:
+def mapped(path: str | Path, name: str = WHOLE, mapping: scratch.Mapped | None = None) -> Any:
     """Read an entry whose arrays are memory-mapped.
 
     Checksums are not verified: this is for files of the current run.
 
     Args:
         path: the file; may be deleted meanwhile, but not modified.
+        mapping: of the file, if the caller has it.
     """
-    mapping = scratch.mapped(path)
+    mapping = mapping or scratch.mapped(path)
     with opened(path) as file:
         return file.read(name, lambda member: mapping.part(*file.place(member)))
 
