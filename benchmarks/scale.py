@@ -11,7 +11,8 @@ so many datums with verdicts, pairs of texts, or pairs of label maps.
 process. Tables that are there from an earlier run are used again; ``--tidy`` deletes each after its
 run. ``--group`` is a control group, such as /sys/fs/cgroup/memory/mine, whose limit you have set:
 the runs with a limit join it, so that the system enforces it. ``--resume`` skips runs that an
-interrupted call has finished in the same folder. ``--write-docs`` puts the figures into docs/benchmarks/.
+interrupted call has finished in the same folder. ``--write-docs`` puts the figures into
+docs/benchmarks/.
 """
 
 from __future__ import annotations

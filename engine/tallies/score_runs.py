@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, Any
 
 import msgspec
@@ -19,7 +19,7 @@ from .datums import in_turn
 from .ranked_points import Points
 from .registry import stored_as
 from .sorted_scores import Sorted, sort_segments
-from .stored import Place
+from .stored import Place, narrowest
 from .units import Scored, Units
 
 # Merging of sorted scores. A run on disk is a memory map of an unnamed file, freed when
@@ -254,3 +254,25 @@ class ScoredRows(msgspec.Struct, frozen=True):
 
     units: Units
     scored: Scored | None
+
+    @classmethod
+    def narrowed(cls, units: Units, scored: Scored | None) -> ScoredRows:
+        """Return rows as they are on disk: in the narrowest dtypes that keep all values."""
+        return cls(units, _cast(scored, narrowest, narrowest))
+
+    @property
+    def wide(self) -> Scored | None:
+        """The scored labels in their usual dtypes."""
+        return _cast(self.scored, lambda _: np.float64, lambda _: np.int32)
+
+
+def _cast(
+    scored: Scored | None, score: Callable[[Array], Any], label: Callable[[Array], Any]
+) -> Scored | None:
+    """Cast scores and label codes."""
+    if scored is None:
+        return None
+    parts = tuple(part.astype(score(part), copy=False) for part in scored.parts)
+    codes = scored.label
+    codes = None if codes is None else codes.astype(label(codes), copy=False)
+    return msgspec.structs.replace(scored, parts=parts, label=codes)

@@ -356,7 +356,7 @@ class ScoredView(UnitClasses):
             if self.units.weight is None:
                 units = msgspec.structs.replace(units, weight=None)
             group = None if self.group is None else self.group.of(part)
-            few = self.like(units, part.rows.scored, group=group)
+            few = self.like(units, part.rows.wide, group=group)
             few.whole_rows = self.parts.scores
             yield few, part.keys
 

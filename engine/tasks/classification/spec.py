@@ -185,7 +185,7 @@ def part_things(tallies: Tallies, settings: Settings, metrics: Sequence[Metric])
         scored=None if scored is None else without_scores(scored),
     )
     scores = 0 if scored is None else len(scored)
-    entries = things_of_part(tallies, bare, ScoredRows(units, scored), scores=scores)
+    entries = things_of_part(tallies, bare, ScoredRows.narrowed(units, scored), scores=scores)
     if _shows_datums(metrics, settings) or tallies.beside:
         scores = tallies.details or any(metric.frame == "label_errors" for metric in metrics)
         # Sequences are scored one by one, and single datums are assessed: both need the whole part.
@@ -274,7 +274,7 @@ def _thresholds(tallies: Tallies) -> dict[str, Any]:
 def _some_scores(tallies: Tallies) -> np.ndarray[Any, Any]:
     scored = tallies.scored
     if tallies.parts is not None:  # of datums by hash: any part is a sample
-        scored = next(iter(tallies.parts)).rows.scored
+        scored = next(iter(tallies.parts)).rows.wide
     if scored is None or not scored.parts:
         return np.zeros(0)
     scores = scored.score

@@ -548,9 +548,7 @@ def merged_notes(tallies: Tallies) -> list[Note]:
     if parts is None:
         notes = confidence_notes([(tallies.units, tallies.scored)], tallies.labels)
         return notes + weightless_notes(tallies.units, tallies.labels, datums)
-    notes = confidence_notes(
-        ((part.rows.units, part.rows.scored) for part in parts), tallies.labels
-    )
+    notes = confidence_notes(((part.rows.units, part.rows.wide) for part in parts), tallies.labels)
     if tallies.units.weight is None:
         return notes
     names = {column: datums.groups(column)[1] for column in datums.slices.columns}
