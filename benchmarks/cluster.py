@@ -4,7 +4,7 @@
 
 A scheduler and its workers are separate processes, reached by their address as those of other
 machines are. CPU is of all processes: the first, the scheduler and its helpers, and the workers.
-Worker start and the first run, which imports the package and loads kernels, are counted separately.
+Starting workers, importing the package and loading kernels are counted separately and together.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +32,38 @@ GOAL = 1.3
 IDLE = 5.0  # seconds for which the processes of a cluster are watched before they get work
 
 
-def cpu_seconds(root: int) -> float:
-    """User and system seconds of a process, its ended children, and all processes below it."""
-    with suppress(OSError):
-        fields = Path(f"/proc/{root}/stat").read_text().rpartition(")")[2].split()
-        below = Path(f"/proc/{root}/task").glob("*/children")
-        children = [int(one) for file in below for one in file.read_text().split()]
-        ticks = sum(map(int, fields[11:15]))
-        return ticks / os.sysconf("SC_CLK_TCK") + sum(map(cpu_seconds, children))
-    return 0.0
+class Usage(threading.Thread):
+    """CPU seconds of processes and all below them, ended ones included.
+
+    Workers may end without their parent's counting them, so all are looked at again and again.
+    """
+
+    def __init__(self, roots: Sequence[int]) -> None:
+        super().__init__(daemon=True)
+        self._roots, self._seen, self._over = roots, dict[int, float](), threading.Event()
+        self.start()
+
+    def run(self) -> None:
+        while not self._over.wait(0.05):
+            self.seconds()
+
+    def seconds(self) -> float:
+        """Return the sum until now."""
+        waiting = [*self._roots]
+        while waiting:
+            pid = waiting.pop()
+            with suppress(OSError):
+                fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                used = sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+                self._seen[pid] = max(used, self._seen.get(pid, 0.0))
+                for file in Path(f"/proc/{pid}/task").glob("*/children"):
+                    waiting += map(int, file.read_text().split())
+        return sum(self._seen.values())
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._over.set()
+        self.join()
 
 
 @contextmanager
@@ -99,18 +122,27 @@ def ray_cluster() -> Iterator[tuple[str, list[int]]]:
 CLUSTERS = {"dask": dask_cluster, "ray": ray_cluster}
 
 
+def files_of(options: argparse.Namespace, images: int) -> list[Path]:
+    """Tables of so many images."""
+    sides = scale.sides_of(options.task)
+    return [scale.table_file(options.folder, options.task, side, images) for side in sides]
+
+
+def sizes(options: argparse.Namespace) -> tuple[int, int]:
+    """Images of the smaller and the larger run."""
+    return options.images // 4, options.images
+
+
 def child(options: argparse.Namespace) -> None:
-    """Score again and again in this process; a line before the first run and after each."""
+    """Score so many images as a line says, again and again; a line before and after each run."""
     import evalengine as ee
 
-    sides = scale.sides_of(options.task)
-    files = [str(scale.table_file(options.folder, options.task, s, options.images)) for s in sides]
     how: dict[str, Any] = {"memory_limit": options.limit, "scratch": str(options.folder)}
     if options.child != "threads":
         how |= {"executor": options.child, "address": options.address}
     print(json.dumps({}), flush=True)
-    while sys.stdin.readline():
-        card = ee.score(*files, task=options.task, **how)
+    while line := sys.stdin.readline():
+        card = ee.score(*map(str, files_of(options, int(line))), task=options.task, **how)
         run = card.run
         frames = "".join(card.frame(name).write_csv() for name in card.frames)
         rows = sum(one["rows"] for one in run["inputs"].values())
@@ -119,41 +151,61 @@ def child(options: argparse.Namespace) -> None:
 
 
 def measured(options: argparse.Namespace, executor: str) -> dict[str, Any]:
-    """CPU seconds until all processes are ready, of the first run, and of later ones."""
+    """CPU seconds until all processes are ready, of the first run, and of later ones by size."""
     with ExitStack() as stack:
-        address, others, idle = "", [], 0.0
+        address, roots = "", []
         if executor != "threads":
-            address, others = stack.enter_context(CLUSTERS[executor]())
-            before = sum(map(cpu_seconds, others))
-            time.sleep(IDLE)
-            idle = (sum(map(cpu_seconds, others)) - before) / IDLE
+            address, roots = stack.enter_context(CLUSTERS[executor]())
+        usage = Usage(roots)
+        stack.callback(usage.stop)
+        time.sleep(IDLE)
+        before = usage.seconds()
+        time.sleep(IDLE)
+        idle = (usage.seconds() - before) / IDLE
         process = subprocess.Popen(
             [sys.executable, __file__, *sys.argv[1:], "--child", executor, "--address", address],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
+        roots.append(process.pid)
         stack.callback(process.wait)
         assert process.stdin is not None
         assert process.stdout is not None
         stack.callback(process.stdin.close)
-        spent, own, walls = [idle * IDLE], [], []
-        told: dict[str, Any] = {}
-        for at in range(options.runs + 2):
+        process.stdout.readline()
+        start = usage.seconds()
+        runs: list[dict[str, Any]] = []
+        for images in (sizes(options)[0], *options.runs * sizes(options)):
+            began, before = time.perf_counter(), usage.seconds()
+            process.stdin.write(f"{images}\n")
+            process.stdin.flush()
             told = json.loads(process.stdout.readline())
-            spent.append(sum(map(cpu_seconds, [process.pid, *others])))
-            if at <= options.runs:
-                process.stdin.write("again\n")
-                process.stdin.flush()
-            own.append(cpu_seconds(process.pid))
-            walls.append(time.perf_counter())
-        start, first, *later = (after - before for before, after in pairwise(spent))
-        own_later = [after - before for before, after in pairwise(own[1:])]
-        waited = [after - before for before, after in pairwise(walls[1:])]
-        net = [cpu - idle * wall for cpu, wall in zip(later, waited, strict=True)]
-        return {**told, "start": start, "first": first, "later": statistics.median(later),
-                "own": statistics.median(own_later), "idle": idle,
-                "net": statistics.median(net), "wall": statistics.median(waited)}  # fmt: skip
+            wall, cpu = time.perf_counter() - began, usage.seconds() - before
+            runs.append({**told, "wall": wall, "cpu": cpu, "net": cpu - idle * wall})
+        first, few, many = runs[0], runs[1::2], runs[2::2]
+        rows = many[0]["rows"] - few[0]["rows"]
+
+        def per_row(name: str) -> float:
+            return (middle(many, name) - middle(few, name)) / rows
+
+        return {
+            **many[0],
+            "start": start,
+            "idle": idle,
+            "first": first["cpu"],
+            "few": middle(few, "cpu"),
+            "many": middle(many, "cpu"),
+            "wall": middle(many, "wall"),
+            "row": 1e6 * per_row("cpu"),
+            "net_row": 1e6 * per_row("net"),
+            "few_rows": few[0]["rows"],
+        }
+
+
+def middle(runs: list[dict[str, Any]], name: str) -> float:
+    """The median of a figure."""
+    return statistics.median(run[name] for run in runs)
 
 
 def page(found: dict[str, dict[str, Any]], options: argparse.Namespace) -> str:
@@ -165,33 +217,35 @@ def page(found: dict[str, dict[str, Any]], options: argparse.Namespace) -> str:
         return [title, *(f"{one(run):.2f}" for run in found.values())]
 
     def together(run: dict[str, Any]) -> float:
-        return float(run["start"] + run["first"])
+        return float(run["start"] + run["first"] + run["many"])
 
+    few, many = f"{own['few_rows'] / 1e6:,.1f} M rows", f"{own['rows'] / 1e6:,.1f} M rows"
     rows = [
         ["buckets", *(str(run["buckets"]) for run in found.values())],
         line("CPU, start of all processes", lambda run: run["start"]),
-        line("CPU, first run", lambda run: run["first"]),
-        line("CPU, later runs", lambda run: run["later"]),
-        line("of these, first process", lambda run: run["own"]),
-        line("wall, later runs", lambda run: run["wall"]),
+        line(f"CPU, first run, {few}", lambda run: run["first"]),
+        line(f"CPU, later run, {few}", lambda run: run["few"]),
+        line(f"CPU, later run, {many}", lambda run: run["many"]),
+        line(f"wall, later run, {many}", lambda run: run["wall"]),
         line("CPU of idle processes per second", lambda run: run["idle"]),
-        line("CPU per million rows, later runs", lambda run: 1e6 * run["later"] / run["rows"]),
-        line("later runs, relative", lambda run: run["later"] / own["later"]),
-        line("the same without idle CPU", lambda run: run["net"] / own["later"]),
-        line("start and first run, relative", lambda run: together(run) / together(own)),
+        line("CPU per million rows more", lambda run: run["row"]),
+        line("the same, relative", lambda run: run["row"] / own["row"]),
+        line("the same, without idle CPU", lambda run: run["net_row"] / own["net_row"]),
+        line("start, first run and a large one, relative", lambda r: together(r) / together(own)),
     ]
-    most = max(run["net"] for run in found.values()) / own["later"]
+    most = max(run["net_row"] for run in found.values()) / own["net_row"]
     return "\n\n".join(
         [
             f"## CPU on a cluster: {options.task}, {own['rows'] / 1e6:,.1f} million rows",
-            f"Tables of {options.images:,} generated images, a limit of {options.limit};"
-            f" {WORKERS} workers that read the tables. CPU seconds are of all processes. The"
-            " numbers of all runs are the same.",
+            f"Tables of {sizes(options)[0]:,} and {options.images:,} generated images, a limit of"
+            f" {options.limit}; {WORKERS} workers that read the tables. CPU seconds are of all"
+            " processes; a million rows more cost the difference of both sizes. Ray starts workers"
+            " anew for each run. The numbers of all runs are the same.",
             reporting.table(["", *names], rows),
-            f"Without the CPU that processes of a cluster use while they are idle, a row costs at"
-            f" most {most:.2f} times the CPU of a run in one process (at most {GOAL}:"
+            f"Without start and the CPU that processes of a cluster use while they are idle, a row"
+            f" costs at most {most:.2f} times the CPU of a run in one process (at most {GOAL}:"
             f" {'reached' if most <= GOAL else 'missed'}).",
-            f"evalengine; {m['cpu']}, {m['cores']} cores (shared; load average"
+            f"{m['cpu']}, {m['cores']} cores (shared; load average"
             f" {m['load_average']} at the end), {m['system']}, Python {m['python']}; medians of"
             f" {options.runs} later runs. Repeat with `python benchmarks/cluster.py"
             f" {' '.join('DIR' if one == str(options.folder) else one for one in sys.argv[1:])}`.",
@@ -216,10 +270,9 @@ def main() -> int:
         child(options)
         return 0
     options.folder.mkdir(parents=True, exist_ok=True)
-    sides = scale.sides_of(options.task)
-    files = [scale.table_file(options.folder, options.task, s, options.images) for s in sides]
-    if not all(file.exists() for file in files):
-        scale.make(options.folder, options.task, options.images)
+    for images in sizes(options):
+        if not all(file.exists() for file in files_of(options, images)):
+            scale.make(options.folder, options.task, images)
     found = {}
     for executor in ("threads", *options.executors):
         found[executor] = measured(options, executor)
