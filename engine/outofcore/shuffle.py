@@ -560,9 +560,9 @@ def _narrowed(rows: pl.DataFrame, kinds: dict[str, Any]) -> pl.DataFrame:
         kinds: column to dtype so far, which becomes wider here if need be.
     """
     for column in rows.select(pl.col(WIDE)).iter_columns():
-        kind = kinds.get(column.name)
-        if kind is None or kind.itemsize < _WIDTH:
-            found = narrowest(column.drop_nulls().to_numpy())
+        kind, values = kinds.get(column.name), column.drop_nulls().to_numpy()
+        if values.size and (kind is None or kind.itemsize < _WIDTH):
+            found = narrowest(values)
             kinds[column.name] = found if kind is None else np.promote_types(kind, found)
     return rows.cast(
         {
