@@ -183,12 +183,21 @@ class Mapped:
             self._map = copy.mapped()
         self.buffer = pa.py_buffer(self._map)
 
+    def scatter(self) -> None:
+        """Expect reads of few ranges, each of which is fetched: of a file the system reads ahead
+        as much as a label has in many buckets.
+        """
+        self._advise("MADV_RANDOM")
+
     def release(self) -> None:
         """Have the system count no page of a file as memory of this process until it is read
         again.
         """
-        if hasattr(mmap, "MADV_DONTNEED") and self._copy is None:
-            self._map.madvise(mmap.MADV_DONTNEED)
+        self._advise("MADV_DONTNEED")
+
+    def _advise(self, name: str, *place: int) -> None:
+        if self._copy is None and hasattr(mmap, name):  # not on every system
+            self._map.madvise(getattr(mmap, name), *place)
 
     def part(self, begin: int, length: int, margin: int | None = None) -> Any:
         """Return some bytes.
@@ -204,8 +213,6 @@ class Mapped:
 
     def fetch(self, arrays: Iterable[Array]) -> bool:
         """Fetch the content of arrays over the mapped file; False if one is not over it."""
-        if self._copy is None:
-            return True
         ranges = []
         for array in arrays:
             for row in np.ndindex(array.shape[:-1]) if array.size else ():
@@ -214,7 +221,12 @@ class Mapped:
                 if not 0 <= begin <= self.buffer.size - values.nbytes:
                     return False
                 ranges.append((begin, begin + values.nbytes))
-        self._copy.fetch(ranges)
+        if self._copy is not None:
+            self._copy.fetch(ranges)
+            return True
+        for begin, end in ranges:
+            first = begin - begin % mmap.PAGESIZE
+            self._advise("MADV_WILLNEED", first, end - first)
         return True
 
 

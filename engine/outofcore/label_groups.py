@@ -22,7 +22,16 @@ from ..schemas.arrays import Array
 from ..tallies import stored
 from ..tallies.datums import Datums
 from ..tallies.merging import merge_counts, merge_datums, merge_ranked, merged_seconds
-from ..tallies.ranked import Ranked, RankedRun, Span, of_labels, of_rows, with_datums
+from ..tallies.ranked import (
+    OF_ROWS,
+    OF_TRUTHS,
+    Ranked,
+    RankedRun,
+    Span,
+    of_labels,
+    of_rows,
+    with_datums,
+)
 from ..tallies.ranked_view import Query
 from ..tallies.stored import ROWS
 from .memory import Sizes
@@ -181,8 +190,12 @@ def _rows_of(
             continue
         if bucket not in cache:
             mapping = scratch.mapped(file)
+            mapping.scatter()
             cache[bucket] = stored.mapped(file, ROWS, mapping), mapping
-        yield of_labels(cache[bucket][0], *labels), codes_of(folder, bucket)
+        rows, mapping = cache[bucket]
+        some = of_labels(rows, *labels)
+        mapping.fetch(getattr(some, name) for name in OF_ROWS + OF_TRUTHS)
+        yield some, codes_of(folder, bucket)
 
 
 _STARTS = ("start", "gt_start")
