@@ -140,6 +140,34 @@ def test_units_are_neither_small_nor_many() -> None:
     assert 10**9 // rows * 400 <= shuffle.MOST_FILES
 
 
+def test_narrow_columns_become_wide_where_values_need_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ids beyond 32 bits, negative ones, and doubles that single precision does not keep."""
+    in_buckets(monkeypatch, WIDE)
+    tune(shuffle_rows=20)
+    ids = pl.col("datum_id").cast(pl.Int64)
+    late, last = ids > 20, ids > 40
+    moved = pl.when(last).then(-ids - (1 << 40)).when(late).then(ids + (1 << 33)).otherwise(ids)
+    sides = [
+        side.with_columns(
+            pl.col("xmin").cast(pl.Float64) + pl.when(late).then(0.1).otherwise(0.0)
+        ).with_columns(moved.alias("datum_id"))
+        for side in boxes()
+    ]
+    case = Case((sides[0], sides[1]), {"metrics": ["mAP", "AP", "F1"]})
+    same_as_in_memory(case, "detection", tmp_path)
+    values = pl.DataFrame(
+        {"a": [1, 300], "b": [-1, 2**63 - 1], "c": [0.5, None], "d": [0.1, 1e300], "e": ["x", "y"]}
+    )
+    kinds: dict[str, Any] = {}
+    narrow = shuffle._narrowed(values, kinds)
+    assert narrow.dtypes == [pl.UInt16, pl.Int64, pl.Float32, pl.Float64, pl.String]
+    assert narrow.cast(dict(values.schema)).equals(values)
+    few = values.head(1).with_columns(b=pl.lit(None, pl.Int64))
+    assert shuffle._narrowed(few, kinds).dtypes == narrow.dtypes
+
+
 # -- killed, slow and failing workers ------------------------------------------------------------
 
 
