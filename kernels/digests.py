@@ -13,6 +13,7 @@ import numpy as np
 
 from .datums import mixed
 from .jit import F64, I64, U8, U64, Array, Bools, inner, kernel
+from .json import ABOVE_NINE, HIGH_BITS, POWERS, ZEROS, decimal
 from .label_maps import word
 
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -20,11 +21,6 @@ _PRIME = 0x100000001B3
 _EXACT = 2.0**53
 _DIGITS = 19
 _LARGEST = 2**63 - 1
-_POWERS = np.array([10**n for n in range(9)], np.uint64)
-_ZEROS, _HIGH_BITS = np.uint64(0x3030303030303030), np.uint64(0x8080808080808080)
-_ABOVE_NINE = np.uint64(0x7676767676767676)  # added to a byte above 9, it sets the byte's high bit
-_FOURS = np.uint64(0x000000FF000000FF)
-_LOW_FOURS, _HIGH_FOURS = np.uint64(100 + (10**6 << 32)), np.uint64(1 + (10**4 << 32))
 
 
 @kernel
@@ -50,10 +46,10 @@ def add_floats(values: F64, present: Bools, salt: int, rows: Array) -> None:
         value = values[i]
         if value != value or (present.size and not present[i]):
             continue
-        word = bits[i]
+        own = bits[i]
         if abs(value) < _EXACT and value == np.floor(value):
-            word = np.uint64(np.int64(value))
-        rows[i] += mixed((word + start) * np.uint64(_GOLDEN))
+            own = np.uint64(np.int64(value))
+        rows[i] += mixed((own + start) * np.uint64(_GOLDEN))
 
 
 @inner
@@ -70,10 +66,7 @@ def _some(data: U8, at: int, n: int) -> Any:
 
 @inner
 def _integer(data: U8, at: int, end: int) -> tuple[bool, Any]:
-    """Read bytes as the one way to write an int64 in decimal: no zeros in front, no plus.
-
-    Eight digits are converted at once: pairs, then fours, are added within the word.
-    """
+    """Read bytes as the one way to write an int64 in decimal: no zeros in front, no plus."""
     value, negative = np.uint64(0), data[at] == ord("-")
     first = at + 1 if negative else at
     if not 0 < end - first <= _DIGITS or (data[first] == ord("0") and end - at > 1):
@@ -81,13 +74,10 @@ def _integer(data: U8, at: int, end: int) -> tuple[bool, Any]:
     while first < end:
         n = min(8, end - first)
         unused = np.uint64(64 - 8 * n)
-        digits = (_some(data, first, n) << unused) ^ (_ZEROS << unused)
-        if (digits | (digits + _ABOVE_NINE)) & _HIGH_BITS:
+        digits = (_some(data, first, n) << unused) ^ (ZEROS << unused)
+        if (digits | (digits + ABOVE_NINE)) & HIGH_BITS:
             return False, value
-        digits = digits * np.uint64(10) + (digits >> np.uint64(8))
-        low, high = digits & _FOURS, (digits >> np.uint64(16)) & _FOURS
-        eight = (low * _LOW_FOURS + high * _HIGH_FOURS) >> np.uint64(32)
-        value = value * _POWERS[n] + eight
+        value = value * POWERS[n] + decimal(digits)
         first += n
     if value > np.uint64(_LARGEST):
         return False, value

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .jit import I64, U8, U64, Array, Bools, frozen, inner, instruction, kernel
+from .label_maps import lowest, word
 
 MISSING, WHOLE, FLOAT, NUMBERS = range(4)
 """Kinds of a value; others are the first byte of its text: ``"``, ``[``, ``{``, ``t``, ``f``, n."""
@@ -132,6 +133,21 @@ def _rounded(digits: Any, exponent: Any, powers: Any) -> Any:
     return (mantissa & ~_HIDDEN) | np.uint64(binary) << np.uint64(52)
 
 
+POWERS = np.array([10**n for n in range(9)], np.uint64)
+ZEROS, HIGH_BITS = np.uint64(0x3030303030303030), np.uint64(0x8080808080808080)
+ABOVE_NINE = np.uint64(0x7676767676767676)  # added to a byte above 9, it sets the byte's high bit
+_FOURS = np.uint64(0x000000FF000000FF)
+_LOW_FOURS, _HIGH_FOURS = np.uint64(100 + (10**6 << 32)), np.uint64(1 + (10**4 << 32))
+
+
+@inner
+def decimal(digits: Any) -> Any:
+    """Number of eight digits of a byte each, the last one highest: pairs, then fours are added."""
+    pairs = digits * np.uint64(10) + (digits >> np.uint64(8))
+    low, high = pairs & _FOURS, (pairs >> np.uint64(16)) & _FOURS
+    return (low * _LOW_FOURS + high * _HIGH_FOURS) >> np.uint64(32)
+
+
 @inner
 def _digits(text: Any, at: Any, value: Any) -> Any:
     """Append digits to a number; return the position after them and the number, modulo 2^64."""
@@ -141,6 +157,21 @@ def _digits(text: Any, at: Any, value: Any) -> Any:
         at += 1
         c = text[at]
     return at, value
+
+
+@inner
+def _many_digits(text: Any, at: Any, value: Any) -> Any:
+    """:func:`_digits` of a fraction, up to eight at a time."""
+    while at + 8 <= text.size:
+        eight = word(text, np.uint64(at)) ^ ZEROS
+        n = np.int64(lowest((eight | (eight + ABOVE_NINE)) & HIGH_BITS) >> np.uint64(3))
+        if n == 0:
+            return at, value
+        value = value * POWERS[n] + decimal(eight << np.uint64(64 - 8 * n))
+        at += n
+        if n < 8:
+            return at, value
+    return _digits(text, at, value)
 
 
 @inner
@@ -162,7 +193,7 @@ def _number(text: Any, at: Any, real: Any, powers: Any) -> Any:
     good = count > 0 and (count == 1 or text[first] != 48)
     if text[at] == 46:
         point = at + 1
-        at, digits = _digits(text, point, digits)
+        at, digits = _many_digits(text, point, digits)
         exponent = point - at
         count -= exponent
         real = True

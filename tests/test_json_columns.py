@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import struct
 from typing import Any
 
@@ -84,6 +85,22 @@ def test_values_are_those_of_json(text: str, size: int) -> None:
         assert (raw is None) == ("segmentation" not in theirs)
         assert raw is None or json.loads(raw) == theirs["segmentation"]
         assert all(same(value, theirs.get(name)) for name, value in mine.items())
+
+
+CARRIES = """
+9181562149233555661e45 8902005807077377309e-116 4454579526169554e192 3769026132092712509e-199
+63954072540e-249 9007199254740991.5 9007199254740992.5 0.99999999999999994 1.9999999999999999
+"""
+"""Numbers whose second 64 bits of the power decide, or that round up to a power of two."""
+
+
+@pytest.mark.parametrize("before", ["", "7", "123", "98765432", "1234567890123"])
+def test_fractions_of_every_length_and_carries(before: str) -> None:
+    draw = random.Random(len(before))
+    fractions = ["".join(draw.choices("0123456789", k=n)) for n in range(1, 26) for _ in range(20)]
+    numbers = [f"{before or 0}.{one}" for one in fractions] + CARRIES.split()
+    text = "[" + ",".join(f'{{"score":{one}}}' for one in numbers) + "]"
+    assert all(map(same, read(text)["score"], map(float, numbers)))
 
 
 OTHER = r"""
