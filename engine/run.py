@@ -396,7 +396,7 @@ def _scored(run: Opened, result: Result, options: Options, *, for_search: bool) 
     Args:
         for_search: skip intervals and analyses.
     """
-    if not for_search:
+    if not for_search and (result.plan.does.judge or options.spread is not None):
         _add_analyses(result, options)
     result.notes = unanswered(result.plan, result.notes)
     result.seconds["total"] = time.perf_counter() - run.begun

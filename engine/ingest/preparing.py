@@ -613,9 +613,17 @@ def early_notes(
     task = sides[TABLE if TABLE in sides else PREDICTIONS].table.task
     of_rules: list[Note] = []
     problems: list[Problem] = []
-    active, evidence_values = values.evidence_of(ready, options)
-    if active:
-        of_rules, problems = rules.apply(values.RULES, task, active, evidence_values)
+    for side in sides.values():
+        schema, naming = side.schema, side.naming
+        if (
+            naming.constant is not None
+            or pl.List in schema.values()
+            or not values.NAMED.isdisjoint(map(str.casefold, schema))
+            or ("prediction" in naming.exprs and len(schema) > len(naming.exprs))
+        ):
+            active, evidence_values = values.evidence_of(ready, options)
+            of_rules, problems = rules.apply(values.RULES, task, active, evidence_values)
+            break
     if PREDICTIONS in sides and GROUND_TRUTHS in sides and not problems:
         signals, evidence = columns.evidence_of(ready, options)
         if evidence is not None:

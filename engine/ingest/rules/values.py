@@ -33,6 +33,7 @@ RUNS = words(
     " training_step iteration iter"
 )
 """Names of columns for the run of a model, where each datum has rows of nearly all its values."""
+NAMED = MODELS | RUNS
 _SPANS = words("spans span entities entity annotations ents predicted_spans")
 _ENDS = words("start end begin stop offset start_offset end_offset start_char end_char")
 _FIELDS = 2  # of a struct that make a span: both ends, or an end and a length
@@ -79,7 +80,7 @@ def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Values]:
         side = ready.sides.get(role)
         if side is None:
             continue
-        names = MODELS | RUNS if side.table.runs else MODELS
+        names = NAMED if side.table.runs else MODELS
         if role != GROUND_TRUTHS and not names.isdisjoint(map(str.casefold, side.schema)):
             models[role] = [name for name in side.schema if name.casefold() in names]
             signals.add("model_column")
