@@ -212,38 +212,50 @@ SIDE, APART_PX = 40.0, 100.0  # of a box; from one box to the next, so that none
 
 
 @cache
-def images(classes: int = CLASSES) -> tuple[Rows, ...]:
+def images(classes: int = CLASSES, frames: int = 1, *, zipf: bool = False) -> tuple[Rows, ...]:
     """Boxes of some classes on many images, and what a detector finds."""
-    predictions, truths = scene(np.random.default_rng(MAKING), POPULATION, (0.0,), classes)
-    return tuple(Rows.of(side, "datum_id") for side in (predictions, truths))
+    tables = scene(np.random.default_rng(MAKING), POPULATION, (0.0,), classes, frames, zipf=zipf)
+    return tuple(Rows.of(side, "datum_id") for side in tables)
 
 
 def scene(
-    rng: np.random.Generator, n: int, gains: tuple[float, ...], classes: int = CLASSES
+    rng: np.random.Generator,
+    n: int,
+    gains: tuple[float, ...],
+    classes: int = CLASSES,
+    frames: int = 1,
+    *,
+    zipf: bool = False,
 ) -> Tables:
     """Images with boxes, and what detectors of more or less skill find on them.
 
     Hard images have fewer hits, that score lower, for all detectors.
 
+    Args:
+        frames: successive images that are equally hard.
+        zipf: class i is as frequent as 1 / i; otherwise all classes are as frequent.
+
     Returns:
         predictions of each detector, then ground truths.
     """
-    hard = rng.normal(size=n)
-    image, label = _scattered(rng, A_CLASS, n, classes)
+    hard = np.repeat(rng.normal(size=n // frames), frames)
+    shares = 1 / np.arange(1, classes + 1) if zipf else np.ones(classes)
+    share = shares / shares.mean()
+    image, label = _scattered(rng, A_CLASS * share, n)
     return (
-        *(_detected(rng, image, label, hard, gain, classes) for gain in gains),
+        *(_detected(rng, image, label, hard, gain, share) for gain in gains),
         _boxes(image, label, np.zeros(image.size)),
     )
 
 
 def _detected(
-    rng: np.random.Generator, image: Array, label: Array, hard: Array, gain: float, classes: int
+    rng: np.random.Generator, image: Array, label: Array, hard: Array, gain: float, share: Array
 ) -> pl.DataFrame:
     found = rng.random(image.size) < _logistic(1.2 + gain - 0.8 * hard[image])
     iou = rng.beta(6, 2, image.size)
     hits = _boxes(image, label, SIDE * (1 - iou) / (1 + iou)).filter(pl.Series(found))
     score = 1.5 * iou - 0.4 * hard[image] + rng.normal(size=image.size)
-    image, label = _scattered(rng, 0.4, hard.size, classes)
+    image, label = _scattered(rng, 0.4 * share, hard.size)
     false = _boxes(image, label, np.full(image.size, 100 * APART_PX))
     every = np.concatenate([score[found], rng.normal(-0.5, 1.0, image.size)])
     predictions = pl.concat([hits, false]).with_columns(score=pl.Series(_logistic(every)))
@@ -254,11 +266,11 @@ def _logistic(x: Array) -> Array:
     return np.asarray(1 / (1 + np.exp(-x)))
 
 
-def _scattered(rng: np.random.Generator, mean: float, n: int, classes: int) -> tuple[Array, Array]:
+def _scattered(rng: np.random.Generator, mean: Array, n: int) -> tuple[Array, Array]:
     """Image and label of things of which an image has so many of each class."""
-    many = rng.poisson(mean, n * classes)
+    many = rng.poisson(mean, (n, mean.size)).ravel()
     cell = np.repeat(np.arange(many.size), many)
-    return cell // classes, cell % classes
+    return cell // mean.size, cell % mean.size
 
 
 def _boxes(image: Array, label: Array, shift: Array) -> pl.DataFrame:
