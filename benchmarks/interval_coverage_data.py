@@ -147,8 +147,12 @@ class Rows:
         return self.table[place].with_columns(name)
 
 
-def drawn_from(sides: tuple[Rows, ...], rng: np.random.Generator, n: int) -> Tables:
-    datums = rng.integers(0, POPULATION, n)
+def drawn_from(
+    sides: tuple[Rows, ...], rng: np.random.Generator, n: int, frames: int = 1
+) -> Tables:
+    """Rows of n datums, or of n videos of so many successive datums."""
+    first = rng.integers(0, POPULATION // frames, n) * frames
+    datums = (first[:, None] + np.arange(frames)).ravel()
     return tuple(side.at(datums) for side in sides)
 
 

@@ -58,6 +58,7 @@ _SAME = 1e-9  # difference of means up to which they are of the same labels
 _RARE = 10  # positives below which a label makes macro averages uncertain
 _PER_PAIR = 10  # resamples per pair of halves
 _RATE = 2 / 3  # power of the number of datums by which the excess of means of labels falls
+_UNCERTAIN = 1 / 4  # standard deviation of an excess / excess: that power is not known exactly
 _FOR_NOTES = 100  # resamples that show what numbers rest on
 _AT_ONCE = 256  # resamples of distinct vectors that are computed together
 _LEFT_OUT = 200  # largest number of jackknife groups; more clusters share groups
@@ -878,15 +879,25 @@ class Estimates:
 
 
 def _corrected(cells: Cells, where: Array, sample: Sample, excess: Array) -> Cells:
-    """Add the numbers without their excess, and recentred intervals around these."""
-    bounds = recentred(sample)
+    """Add the numbers without their excess, and intervals around these.
+
+    Ends are recentred percentiles, moved away in proportion to their distance from 1, since an mAP
+    of 1 has no excess. The uncertainty of the rate is added to their variance, and Student's t by
+    the number of units replaces the normal quantile. Source: docs/decisions/intervals.md.
+    """
+    number = np.clip(sample.point - excess, *sample.range)
+    lower, upper, se = recentred(msgspec.structs.replace(sample, range=(-np.inf, np.inf)))
+    t = few_units_t(sample.level, sample.units, number.size, below=_LEFT_OUT)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = (sample.range[1] - number) / (sample.range[1] - sample.point)
+        wider = np.hypot(np.fmax(scale, 1.0), _UNCERTAIN * excess / se)
+        wider *= np.maximum(t / sample.z, 1.0)
+        bounds = [number + wider * (end - sample.point) for end in (lower, upper)]
     bad = np.isnan(column_of(cells, "lower")[where])
     columns = {
-        name: spread(np.where(bad, np.nan, np.clip(one - excess, *sample.range)), where, cells)
-        for name, one in (
-            ("corrected", sample.point),
-            ("corrected_lower", bounds.lower),
-            ("corrected_upper", bounds.upper),
+        name: spread(np.where(bad, np.nan, np.clip(one, *sample.range)), where, cells)
+        for name, one in zip(
+            ("corrected", "corrected_lower", "corrected_upper"), (number, *bounds), strict=True
         )
     }
     return msgspec.structs.replace(cells, columns={**cells.columns, **columns})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from evalengine.kernels.datums import swap_bits
 from evalengine.tasks.encoding import hashes_of
 
 IMAGES, PAIRS, SEED = 24, 20, 3
+T_22, NORMAL = 1.7171443744, 1.6448536270  # quantiles at 0.95
 ASKED: dict[str, Any] = {
     "task": "detection", "iou_thresholds": [0.5, 0.7], "iou_thresholds_to_return": [0.5],
     "metrics": ["mAP", "mAPAveragedOverIOUs", "AP", "APAveragedOverIOUs"],
@@ -64,9 +66,16 @@ def test_halves_are_scored_one_by_one(cluster: str | None) -> None:
             for label, value in labels.select("label_value", "value").iter_rows()
         ]
         excess = np.mean(gaps) / (2 ** (2 / 3) - 1)
-        assert row["corrected"] == pytest.approx(row["value"] - excess, abs=1e-12)
+        value, corrected = row["value"], row["value"] - excess
+        assert row["corrected"] == pytest.approx(corrected, abs=1e-12)
+        scaled = row["se"] * max(1, (1 - corrected) / (1 - value))
+        wider = math.sqrt(scaled**2 + (excess / 4) ** 2) / row["se"]
+        if cluster is None:  # Student's t of 23 images; 12 clusters have wider percentiles
+            wider *= T_22 / NORMAL
         for end in ("lower", "upper"):
-            assert row[f"corrected_{end}"] == pytest.approx(row[end] - excess, abs=1e-12)
+            expected = corrected + wider * (row[end] - value)
+            assert 0 < row[end] < 1
+            assert row[f"corrected_{end}"] == pytest.approx(expected, abs=1e-9)
     others = made.filter(~pl.col("metric").is_in([*MEANS]))
     assert others["corrected"].null_count() == others.height
 
@@ -79,6 +88,15 @@ def test_a_label_of_a_single_object() -> None:
     row = ee.score(*sides, **ASKED, intervals=0.9, draws=100).metrics.row(0, named=True)
     assert row["metric"] == "mAP"
     assert row["corrected"] is not None
+
+
+def test_perfect_boxes_have_none() -> None:
+    _, truths = tables()
+    row = ee.score(truths.with_columns(score=0.5), truths, **ASKED, intervals=0.9).metrics.row(
+        0, named=True
+    )
+    assert (row["value"], row["lower"]) == (1.0, None)
+    assert (row["corrected"], row["corrected_lower"], row["corrected_upper"]) == (None,) * 3
 
 
 def test_without_resamples_there_is_none() -> None:
