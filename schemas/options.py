@@ -7,7 +7,7 @@ line and notes on options that are not read follow from the declaration.
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin
 
@@ -697,6 +697,14 @@ def idle(options: Options, task: str) -> list[str]:
     """Options that were given and that the task does not read, one sentence each."""
     return [
         f"{name} is an option of {' and '.join(declared.tasks)}; {task} does not read it."
+        + _other_task(options, declared.tasks)
         for name, declared in DECLARED.items()
         if declared.tasks and task not in declared.tasks and getattr(options, name) is not None
     ]
+
+
+def _other_task(options: Options, tasks: Sequence[str]) -> str:
+    """Return how to score by the task of an option, if the task was inferred."""
+    if options.task is not None or len(tasks) > 1:
+        return ""
+    return f" If the table is for that, write {option('task', tasks[0])}."

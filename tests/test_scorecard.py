@@ -207,7 +207,7 @@ class TestValueOfCoco:
 
     def test_several_label_keys_are_ambiguous(self) -> None:
         card = fabricated.card([*fabricated.aggregates("a"), *fabricated.aggregates("b")])
-        with pytest.raises(ResultError, match="label_key= 'a', 'b'"):
+        with pytest.raises(ResultError, match=r"label_key \('a', 'b'\)"):
             card.value("mAR")
         assert card.value("mAR", label_key="b") == 0.6
 

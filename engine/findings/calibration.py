@@ -328,8 +328,8 @@ def _calibration_of(
         raise invalid("n_bins", n_bins, "write 1 or more.")
     levels = calibrate(plan, tallies, tallied.threads, n_bins, interval_options)
     halves = (
-        "held-out errors are of fits made on one half of the datums and looked at on the other,"
-        f" both ways, halves by a hash of datum ids and {option('seed', interval_options.seed)}."
+        "held-out errors: fits were made on one half of the datums and tested on the other, then"
+        f" the reverse. Halves follow from datum ids and {option('seed', interval_options.seed)}."
         " No fit is applied to the run."
     )
     dtype = tallies.labels.dtype

@@ -121,6 +121,8 @@ class Gate(msgspec.Struct, frozen=True):
     def written_bound(self) -> str:
         """Operator and bound as text."""
         bound = f"baseline {self.sign} {self.number:g}" if self.sign else f"{self.number:g}"
+        if bound in ("baseline + 0", "baseline - 0"):
+            bound = "baseline"
         return f"{self.operator} {bound}{self.how and ' '}{self.how}"
 
     @property

@@ -257,10 +257,10 @@ def _nothing_left(
 def ambiguous(rows: pl.DataFrame, metric: str, after: str = "") -> ResultError:
     """Return the error for several rows instead of one, with the columns that differ."""
     columns = [name for name in KEYS if rows[name].n_unique() > 1]
-    parts = [f"{name}= {_listed(_values(rows, name))}" for name in columns]
+    parts = [f"{name} ({_listed(_values(rows, name))})" for name in columns]
     message = f"{metric} is in {rows.height} rows with equal columns."
     if parts:
-        message = f"{metric} has {rows.height} such rows; choose one by {'; and by '.join(parts)}."
+        message = f"{metric} has {rows.height} such rows; choose one by {' and '.join(parts)}."
     return ResultError(message + after, code="ambiguous", columns=columns, count=rows.height)
 
 
