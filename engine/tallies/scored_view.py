@@ -609,6 +609,10 @@ class ScoredView(UnitClasses):
         """(Weighted) rows that hit, that do not, and that are stray, [group, label] each."""
         if self._grid is not None:
             return self._grid.listed
+        if self.parts is not None and self.unit_weight is None and "sorted" not in self.__dict__:
+            each = [few.listed for few in self.blocks() if few.scored is not None]
+            hits, others, strays = np.sum(each, axis=0)
+            return hits, others, strays
         scores = self._laid if self._by_pairs else self.sorted
         sums = [self.spread(scores.sums(o), 0.0) for o in (HIT, OTHER, STRAY)]
         return sums[0], sums[1], sums[2]
