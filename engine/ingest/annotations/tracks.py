@@ -370,7 +370,7 @@ def _classes(side: pl.DataFrame, name: str) -> pl.Series:
 def _as_kitti(side: pl.DataFrame, name: str) -> pl.DataFrame:
     if "label_value" not in side.columns:
         raise InputError(
-            f"{name}: KITTI has a class a box: give a column label_value.",
+            f"{name}: KITTI has a class per box: give a column label_value.",
             code="column_missing",
             column="label_value",
         )
