@@ -201,7 +201,7 @@ def explain(
     Raises:
         OptionError: ``rows`` or ``workers`` out of range, or together with ``number``.
     """
-    from . import outofcore
+    from .outofcore.driver import describe_memory
 
     chosen = make_options(options, **named)
     tables = Tables(predictions, ground_truths, datums, labels, storage_options)
@@ -225,7 +225,7 @@ def explain(
             lines += describe_forecast(plan, rows, workers)
         return "\n".join(lines)
     opened = open_tables(tables, chosen)
-    memory = outofcore.describe_memory(opened.plan, opened.inputs, opened.options, rows, workers)
+    memory = describe_memory(opened.plan, opened.inputs, opened.options, rows, workers)
     frames = checked_rows(opened)
     message = "\n".join([planner.explain(opened.plan), *memory])
     inputs = [

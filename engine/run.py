@@ -18,7 +18,6 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from . import outofcore
 from ._version import __version__
 from .evaluation import limits, planner, summary
 from .evaluation import own as own_values
@@ -37,7 +36,14 @@ from .ingest.problems import MANY, Note, listing
 from .metrics import own as own_metrics
 from .metrics import registry
 from .metrics.own import OwnMetric
-from .outofcore.memory import BASE, bytes_of_limit, free_memory, scratch_folder, too_many_labels
+from .outofcore.memory import (
+    BASE,
+    bytes_of_limit,
+    free_memory,
+    large,
+    scratch_folder,
+    too_many_labels,
+)
 from .progress import Progress, heard, step
 from .report.provenance import command
 from .schemas.contract import GROUND_TRUTHS, NAMES, PREDICTIONS, TABLE
@@ -278,11 +284,13 @@ def score_opened(
     if limited and (executor is None or pool or address):
         asked = pool or address is not None or options.memory_limit is not None
         formats = {*map(attrgetter("format"), inputs.sources.values())}
-        if asked or (formats != {"memory"} and outofcore.large(inputs)):
+        if asked or (formats != {"memory"} and large(inputs)):
+            from .outofcore import driver  # no other run needs it
+
             workers, own_files = pool_of(pool, address, options.threads), ExitStack()
             n_own = len(run.own)
             try:
-                bucket_plan, unlimited = outofcore.plan_buckets(
+                bucket_plan, unlimited = driver.plan_buckets(
                     plan, inputs, options, workers, n_own, in_memory=in_memory
                 )
                 if bucket_plan is not None:
@@ -291,7 +299,7 @@ def score_opened(
                     if run.own:
                         scratch = own_files.enter_context(scratch_folder(options.scratch, 0))
                         place = scratch / _OWN_VALUES
-                    result = outofcore.run(
+                    result = driver.run(
                         bucket_plan,
                         plan,
                         options,

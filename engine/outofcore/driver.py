@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +41,6 @@ from ..ingest.rules import reworded
 from ..ingest.rules.columns import columns_read
 from ..ingest.rules.values import of_labels
 from ..ingest.source import Source
-from ..ingest.sources.explain import explain
-from ..ingest.sources.tables import READ_FAILURES
 from ..metrics.own import OwnMetric
 from ..progress import counting, step
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
@@ -62,8 +58,8 @@ from .memory import (
     BASE,
     Sizes,
     bucket_count,
-    free_memory,
     gigabytes,
+    large,
     refuse_labels,
     refused,
     run_place,
@@ -421,33 +417,8 @@ def describe_memory(
     return [f"memory    all rows at once: {reason or 'they fit the limit'}"]
 
 
-def large(inputs: Inputs) -> bool:
-    """Return whether tables may not fit into memory.
-
-    Estimated from file sizes; for Parquet in an object store from the rows in footers. Other remote
-    formats cannot be estimated.
-    """
-    size = 0
-    for source in inputs.sources.values():
-        if not source.files and source.format == "parquet":
-            try:
-                rows = int(source.frame.select(pl.len()).collect().item())  # from the footers
-                size += rows * _CELL * len(source.frame.collect_schema()) // _PACKED
-            except READ_FAILURES as error:
-                raise explain(source, error) from error
-        try:
-            packed = sum(map(os.path.getsize, source.files))
-        except OSError:
-            return False
-        size += max(packed, sum(map(attrgetter("total"), source.held.values())) // _PACKED)
-    return size > 0 and size * _GROWTH > free_memory() // 2
-
-
 _MOST_SHARE = 4 << 30  # bytes of a bucket's memory, so that no file exceeds 5 GB, S3's limit
 _OWN_VALUE = 64  # bytes of a value of an own metric, with its datum, metric, weight and slices
-_GROWTH = 12  # bytes in memory, at most, of a byte of compressed columns while they are matched
-_PACKED = 2  # bytes of columns in memory of a byte of them in a file, at least
-_CELL = 8
 
 
 EstimateOf = Callable[[planner.Plan, Any, Threads], summary.Estimate | None]

@@ -13,7 +13,7 @@ import stat
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from operator import methodcaller
+from operator import attrgetter, methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,10 @@ from .. import scratch, tasks
 from ..atomic import try_lock
 from ..evaluation import planner
 from ..ingest.collecting import Prepared
+from ..ingest.opening import Inputs
 from ..ingest.problems import Note, count_of
+from ..ingest.sources.explain import explain
+from ..ingest.sources.tables import READ_FAILURES
 from ..kernels.folder import own_group
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.errors import EvalengineError, OptionError, ReadError, ScratchError, invalid
@@ -60,6 +63,33 @@ def free_memory(root: Path = Path("/")) -> int:
                 used = int((group / usage).read_text())
                 free = min(free, max(0, most - used))
     return free
+
+
+def large(inputs: Inputs) -> bool:
+    """Return whether tables may not fit into memory.
+
+    Estimated from file sizes; for Parquet in an object store from the rows in footers. Other remote
+    formats cannot be estimated.
+    """
+    size = 0
+    for source in inputs.sources.values():
+        if not source.files and source.format == "parquet":
+            try:
+                rows = int(source.frame.select(pl.len()).collect().item())  # from the footers
+                size += rows * _CELL * len(source.frame.collect_schema()) // _PACKED
+            except READ_FAILURES as error:
+                raise explain(source, error) from error
+        try:
+            packed = sum(map(os.path.getsize, source.files))
+        except OSError:
+            return False
+        size += max(packed, sum(map(attrgetter("total"), source.held.values())) // _PACKED)
+    return size > 0 and size * _GROWTH > free_memory() // 2
+
+
+_GROWTH = 12  # bytes in memory, at most, of a byte of compressed columns while they are matched
+_PACKED = 2  # bytes of columns in memory of a byte of them in a file, at least
+_CELL = 8
 
 
 def _of_machine(root: Path) -> int:
