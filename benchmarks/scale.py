@@ -237,7 +237,7 @@ def lines(task: str, runs: list[dict[str, Any]], command: str, *, group: bool) -
     if plain is not None and largest["limit"]:
         ratio = rate(largest) / rate(plain)
         out += ["", f"CPU per row, within {largest['limit']} against in memory: {ratio:.2f}."]
-    bounded = [run for run in runs if run["limit"]]
+    bounded = [run for run in runs if run["buckets"]]
     if len(bounded) > 1:
         ratio = rate(largest) / rate(bounded[0])
         out += ["", f"CPU per row of {largest['rows']:,} rows against {bounded[0]['rows']:,} within"
