@@ -92,8 +92,6 @@ def quotient(a: Any, b: Any) -> Any:
 @inner
 def _rounded(digits: Any, exponent: Any, powers: Any) -> Any:
     """Bits of the float64 nearest to ``digits * 10^exponent``, ties to even."""
-    if exponent <= 0 and exponent >= -_EXACT and digits <= _HIDDEN + _HIDDEN:  # both are exact
-        return quotient(digits, powers[_TENS - exponent])
     if digits == _ZERO or exponent < _LEAST:
         return _ZERO
     if exponent > _MOST:
@@ -175,6 +173,31 @@ def _many_digits(text: Any, at: Any, value: Any) -> Any:
 
 
 @inner
+def _with_exponent(text: Any, at: Any, exponent: Any) -> Any:
+    """Read what follows an e: position, -1 if it is no exponent; the sum of both exponents."""
+    below = text[at + 1] == 45
+    start = at + 1 + (below or text[at + 1] == 43)
+    at, power = _digits(text, start, _ZERO)
+    exponent += -np.int64(power) if below else np.int64(power)
+    return at if at > start and at - start < 9 else -1, exponent
+
+
+@inner
+def _leading_digits(text: Any, first: Any, last: Any) -> Any:
+    """The digits of a number that count, how many more there are, and whether any was left out."""
+    digits, count, more, cut = _ZERO, 0, 0, False
+    for i in range(first, last):
+        if text[i] != 46:
+            if count < _SIGNIFICANT:
+                digits = digits * _TEN + np.uint64(text[i] - 48)
+                count += digits != _ZERO
+            else:
+                more += 1
+                cut = True
+    return digits, more, cut
+
+
+@inner
 def _number(text: Any, at: Any, real: Any, powers: Any) -> Any:
     """Read a number.
 
@@ -188,7 +211,7 @@ def _number(text: Any, at: Any, real: Any, powers: Any) -> Any:
     negative = text[at] == 45
     first = at + negative
     at, digits = _digits(text, first, _ZERO)
-    count, power = at - first, _ZERO
+    count = at - first
     exponent: Any = 0
     good = count > 0 and (count == 1 or text[first] != 48)
     if text[at] == 46:
@@ -198,29 +221,20 @@ def _number(text: Any, at: Any, real: Any, powers: Any) -> Any:
         count -= exponent
         real = True
         good &= exponent < 0
-    last = at
+    last, cut, unsure = at, False, False
     if text[at] | 32 == 101:
-        below = text[at + 1] == 45
-        start = at + 1 + (below or text[at + 1] == 43)
-        at, power = _digits(text, start, power)
-        good &= at > start and at - start < 9
-        exponent += -np.int64(power) if below else np.int64(power)
+        at, exponent = _with_exponent(text, at, exponent)
         real = True
-    cut = False
     if count > _SIGNIFICANT:
-        digits, count = _ZERO, 0
-        for i in range(first, last):
-            if text[i] != 46:
-                if count < _SIGNIFICANT:
-                    digits = digits * _TEN + np.uint64(text[i] - 48)
-                    count += digits != _ZERO
-                else:
-                    exponent += 1
-                    cut = True
-    unsure = False
+        digits, more, cut = _leading_digits(text, first, last)
+        exponent += more
     if real:
-        bits = _rounded(digits, exponent, powers)
-        unsure = cut and bits != _rounded(digits + _ONE, exponent, powers)
+        if exponent <= 0 and exponent >= -_EXACT and digits <= _HIDDEN + _HIDDEN:  # both are exact
+            bits = quotient(digits, powers[_TENS - exponent])
+        else:
+            bits = _rounded(digits, exponent, powers)
+        if cut:
+            unsure = bits != _rounded(digits + _ONE, exponent, powers)
         good &= bits != _INFINITE
         if negative and (digits != _ZERO or exponent < 0 or last < at):
             bits |= _SIGN
