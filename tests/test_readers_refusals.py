@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +132,29 @@ def test_broken_json_is_named_by_line_and_column(tmp_path: Path, n: int) -> None
     message = refusal(path)
     assert message.has("not_json", line=n + 2)
     assert ", column 48: " in message
+
+
+@pytest.mark.parametrize("place", ["image_id", "file_name"])
+def test_json_that_is_not_utf_8(tmp_path: Path, place: str) -> None:
+    truths: dict[str, Any] = {
+        "images": [{"id": 1, "file_name": "FAULT" if place == "file_name" else "a"}],
+        "annotations": [{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4]}],
+    }
+    if place == "image_id":
+        truths["annotations"][0]["image_id"] = "FAULT"
+    path = tmp_path / "t.json"
+    path.write_bytes(json.dumps(truths).encode().replace(b"FAULT", b"caf\xe9"))
+    message = refusal(path)
+    assert message.has("file_encoding", file=str(path))
+    assert "(byte 0xe9, behind 'caf')" in message
+
+
+def test_a_byte_order_mark_of_json_lines_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text('\ufeff{"datum_id": 1}\n')
+    message = refusal(path)
+    assert message.has("file_malformed", line=1)
+    assert "begins with a byte order mark" in message
 
 
 @pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e400"])

@@ -234,13 +234,13 @@ _MARKED = {
         ".str.replace_all('.', '', literal=True).str.replace(',', '.').cast(pl.Float64)",
     ),
     "points between thousands": (
-        ".",
+        r"\..*\.",  # texts with one point are decimals
         r"^\s*[-+]?\d{1,3}(\.\d{3})*\s*$",
         "Remove them: pl.col(name).str.replace_all('.', '', literal=True).cast(pl.Float64)",
     ),
     "percent signs": ("%", r"^\s*[-+]?[\d.]+\s*%?\s*$", "Write shares: 0.87 for 87%"),
 }
-"""Name -> mark, pattern of texts, and the remedy."""
+"""Name -> mark that some texts contain, pattern of all texts, and the remedy."""
 SEPARATED = ("thousands separators", "decimal commas", "points between thousands")
 
 
@@ -249,7 +249,7 @@ def refuse_marked(texts: Sequence[pl.Series], task: str, *names: str) -> None:
     for name in names:
         mark, pattern, remedy = _MARKED[name]
         filled = [one.drop_nulls() for one in texts]
-        marked = [one.filter(one.str.contains(mark, literal=True)) for one in filled]
+        marked = [one.filter(one.str.contains(mark)) for one in filled]
         if not all(map(len, marked)) or not all(one.str.contains(pattern).all() for one in filled):
             continue
         several = "s" * (len(texts) > 1)

@@ -71,6 +71,15 @@ def unreadable(file: str, error: BaseException) -> ReadError:
 # Files of a folder and all below it.
 
 
+def not_utf_8(error: UnicodeDecodeError) -> str:
+    """Describe a byte that is not UTF-8, with the text before it and a remedy."""
+    before = error.object[max(0, error.start - 40) : error.start].decode("utf-8", "replace")
+    return (
+        f"is not UTF-8 (byte {error.object[error.start]:#04x}, behind {before!r}). Save the file as"
+        " UTF-8; of Latin-1: iconv -f LATIN1 -t UTF-8 OLD > NEW."
+    )
+
+
 def files_below(folder: str, hidden: tuple[str, ...] = (".",)) -> Iterator[str]:
     """Yield every file, folder by folder in order of names.
 

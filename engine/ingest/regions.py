@@ -14,6 +14,7 @@ from ..schemas.errors import InputError
 from ..schemas.option_values import HeldTable
 from ..schemas.options import Options
 from .geometry import CORNER_NAMES
+from .ids import steps_of
 from .infer import recognise
 from .problems import Note, count_of, listing, note_of, refuse
 from .recognise import Finder, Naming
@@ -189,7 +190,7 @@ def _of_truths(
 def _ids(inputs: Inputs, contracts: Mapping[str, Table], options: Options) -> pl.DataFrame:
     """All datum ids of the sides, or of the table of datums, and their form by ``id_format``.
 
-    Ids of the predictions are in that form already, as it may add a step to them.
+    Ids of the predictions are in that form already if it adds a step to them.
     """
     roles = [DATUMS] if DATUMS in inputs.sources else [GROUND_TRUTHS, PREDICTIONS]
     frames: list[pl.DataFrame] = []
@@ -201,12 +202,16 @@ def _ids(inputs: Inputs, contracts: Mapping[str, Table], options: Options) -> pl
         if form is None:
             continue
         written = recognise(schema, contracts[role], options.columns).exprs[_ID]
-        ids = form if role == PREDICTIONS else written
+        ids = form if role == PREDICTIONS and steps_of(options.id_format) else written
         frames.append(inputs.sources[role].frame.select(ids, form.alias(_FORM)).unique().collect())
     if not frames:
         return pl.DataFrame(schema={_ID: pl.String, _FORM: pl.String})
     dtypes: Any = frames[0].schema
-    every = pl.concat([frame.cast(dtypes, strict=False) for frame in frames])
+    own, form = (pl.col(name).cast(dtypes[_ID], strict=False) for name in (_ID, _FORM))
+    every = pl.concat(
+        frame.select(pl.coalesce(own, form), pl.col(_FORM).cast(dtypes[_FORM], strict=False))
+        for frame in frames
+    )
     return every.drop_nulls().unique(_FORM, keep="first", maintain_order=True).sort(_ID)
 
 

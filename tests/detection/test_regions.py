@@ -388,3 +388,25 @@ def test_ids_of_regions_are_rewritten_as_those_of_tables(
     within.append({"datum_id": true[0], **AREA, "label_value": None, "ignore": 1})
     card = ee.score(pl.DataFrame(found), pl.DataFrame(within), **options)
     assert card.metrics["value"].to_list() == [1.0] * card.metrics.height
+
+
+@pytest.mark.parametrize("memory", [None, "1GB"])
+@pytest.mark.parametrize(
+    ("forms", "predicted", "true"),
+    [
+        (["extension"], ["a.b.png", "c.b.png"], ["a.b.jpg"]),
+        (["number"], ["f_1", "f_2"], [1]),
+        (["+1"], [0, 1], [1]),
+    ],
+)
+def test_datums_of_only_predictions_are_those_without_regions(
+    forms: list[str], predicted: list[Any], true: list[Any], memory: str | None
+) -> None:
+    found = [{"datum_id": one, **ONE, "score": 0.9} for one in predicted]
+    truths = [{"datum_id": one, **ONE} for one in true]
+    options: Any = {"id_format": forms, "metrics": ["AP"], "memory_limit": memory}
+    table = pl.DataFrame([{"datum_id": one, **AREA} for one in true])
+    plain = ee.score(pl.DataFrame(found), truths, **options)
+    card = ee.score(pl.DataFrame(found), truths, regions=table, **options)
+    assert card.notes == plain.notes
+    assert "1 datum without ground truths" in str(card.notes)

@@ -209,6 +209,11 @@ def test_decimal_commas_are_refused() -> None:
         with refused("wrong_dtype", columns=["y_pred", "y_true"]) as caught:
             ee.score(pl.DataFrame({"y_true": texts, "y_pred": texts}))
         assert "thousands" in str(caught.value)
+    decimals = ["0.125", "1.250", "12.345"]
+    with pytest.raises(InputError) as caught:
+        ee.score(pl.DataFrame({"y_true": decimals, "y_pred": decimals}))
+    assert "Cast it to Float64" in str(caught.value)
+    assert "thousands" not in str(caught.value)
     labels = pl.DataFrame({"y_true": ["a", "b"], "y_pred": ["a", "3,1"]})
     assert ee.score(labels).task == "classification"
 

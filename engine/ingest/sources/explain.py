@@ -14,7 +14,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
-from ..files import measure_text
+from ..files import measure_text, not_utf_8
 from ..source import Source
 from .formats import NAMES
 from .scanning import scan, separator
@@ -179,13 +179,11 @@ def _wrong(line: bytes, format_: str) -> str:
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError as error:
-        return (
-            f"is not UTF-8 (byte {line[error.start]:#04x}, behind"
-            f" {line[max(0, error.start - _SHOWN) : error.start].decode('utf-8', 'replace')!r})."
-            " Save the file as UTF-8; of Latin-1: iconv -f LATIN1 -t UTF-8 OLD > NEW."
-        )
+        return not_utf_8(error)
     if format_ != "ndjson" or not text.strip():
         return ""
+    if text[0] == "\ufeff":
+        return "begins with a byte order mark. Save the file as UTF-8 without it."
     strange: list[str] = []  # Python reads NaN and Infinity, which JSON does not have
 
     def number(written: str) -> float:

@@ -13,6 +13,7 @@ import polars as pl
 
 from ...schemas.errors import InputError, ReadError
 from ...schemas.tuning import tuning
+from ..files import not_utf_8
 from ..problems import Note
 from ..source import Source
 
@@ -125,6 +126,8 @@ def malformed(
             f"{name}: the JSON ends in the middle; the file is truncated. Write or copy it again.",
             code="file_truncated",
         )
+    if isinstance(error, UnicodeDecodeError):
+        return ReadError(f"{name}: {not_utf_8(error)}", code="file_encoding", file=name)
     place = re.search(r"byte (\d+)", text)
     if place is None:
         return ReadError(f"{name}: not JSON in UTF-8: {text}. Write it again.", code="not_json")
