@@ -160,12 +160,14 @@ write_files({"groundtruths/a.txt": die, "predictions/a.txt": die}, Path(sys.argv
 
 
 def test_what_kitti_reads_otherwise(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
-    clean = [side.with_columns(pl.col("frame") - 1) for side in sides(("Pedestrian", "Car"))]
-    ee.convert(clean[1].with_columns(truncated=1), clean[0], out=tmp_path, to="kitti-tracking")
+    for i, labels in enumerate((("Pedestrian", "Car"), ("person", "car"))):
+        clean = [side.with_columns(pl.col("frame") - 1) for side in sides(labels)]
+        out = tmp_path / str(i)
+        ee.convert(clean[1].with_columns(truncated=1), clean[0], out=out, to="kitti-tracking")
     assert not [one for one in recwarn if one.category is UserWarning]
-    found, truth = sides(("person", "Car"), truncated=pl.lit(0.5))
+    found, truth = sides(("bus", "Car"), truncated=pl.lit(0.5))
     with (
-        pytest.warns(UserWarning, match=r"the labels 'person'.*label_map={.person.: .Car.}"),
+        pytest.warns(UserWarning, match=r"the labels 'bus'.*label_map={.bus.: .Car.}"),
         pytest.warns(UserWarning, match="12 fractions in 'truncated'"),
     ):
         ee.convert(truth, found, out=tmp_path / "odd", to="kitti-tracking")

@@ -265,9 +265,13 @@ def _from_one(
 
 
 def _warn_of_kitti(side: pl.DataFrame, name: str, warn: Callable[[str], object]) -> None:
-    """Warn of labels and truncations that KITTI's tools read otherwise, or not at all."""
+    """Warn of labels and truncations that KITTI's tools read otherwise, or not at all.
+
+    The tools ignore case.
+    """
     labels = side["label_value"].cast(pl.String).unique().sort()
-    if odd := labels.filter(~labels.is_in(_KITTI_CLASSES)).drop_nulls().to_list():
+    known = [one.lower() for one in _KITTI_CLASSES]
+    if odd := labels.filter(~labels.str.to_lowercase().is_in(known)).drop_nulls().to_list():
         warn(
             f"{name}: KITTI has no class for the labels {listing(odd[:5], len(odd))}, which are"
             f" written unchanged. It has {', '.join(_KITTI_CLASSES)};"
@@ -282,7 +286,7 @@ def _warn_of_kitti(side: pl.DataFrame, name: str, warn: Callable[[str], object])
             )
 
 
-_KITTI_CLASSES = words("Car Van Truck Pedestrian Person_sitting Cyclist Tram Misc DontCare")
+_KITTI_CLASSES = words("Car Van Truck Pedestrian Person Person_sitting Cyclist Tram Misc DontCare")
 
 
 def _writer(text: bytes) -> Writer:

@@ -364,8 +364,9 @@ def _say_without_relevance(facts: Facts) -> str:
     highest = facts.values["highest"]
     values, from_on = f"{facts.values['lowest']:g} to {highest:g}", ""
     if highest > 1:
-        levels = option("relevance_levels", int(highest))
-        from_on = f" {levels} then counts only grades from there on as relevant."
+        level = int(highest)
+        levels = option("relevance_levels", level)
+        from_on = f" {levels} then counts only grades of {level} or more as relevant."
     if facts.count:
         values = f"0 in {facts.count:,} of {facts.of:,} rows looked at"
     return (
