@@ -65,7 +65,9 @@ def set_apart(
         same = takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
         start = sum(1 for _ in same)
         word = len(re.sub(r"\w{1,8}$", "", first[:start]))
-        if start <= before:  # the room is too small
+        while word < start and measure(first[word : start + 1] + "…") > room * 2 / 3:
+            word += 1
+        if start <= before or measure("……") > room:  # the room is too small
             continue
         for text in group:
             rest = shortened(text[word:], room * 2 / 3, measure)
