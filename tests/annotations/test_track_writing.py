@@ -173,6 +173,8 @@ def test_what_kitti_reads_otherwise(tmp_path: Path, recwarn: pytest.WarningsReco
         ee.convert(truth, found, out=tmp_path / "odd", to="kitti-tracking")
     file = tmp_path / "odd/groundtruths/a.txt"
     file.write_text(file.read_text().replace("Car 0 ", "Car 0.5 ") + REGION)
+    predicted = tmp_path / "odd/predictions/a.txt"
+    predicted.write_text(predicted.read_text().replace("Car 0 ", "Car 0.5 "))
     card = ee.score(tmp_path / "odd/predictions", tmp_path / "odd/groundtruths", metrics=["HOTA"])
     assert noted(card, "truncated_fractions", count=3)
     assert "DontCare" not in str(card.notes)

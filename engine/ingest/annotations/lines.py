@@ -147,8 +147,8 @@ def _read_tracks(look: Look) -> Source:
     )
     lone = (pl.col("object_id") < 0) & ~pl.col("region")
     source = without_ids(rows, images_of(names), negative=lone)
-    cut = table.select((pl.col("truncated") % 1 != 0).sum()).item()
-    if cut:
+    cut = table.filter(pl.col("score").is_null(), pl.col("truncated") % 1 != 0).height
+    if cut:  # of ground truths: nothing depends on that of predictions
         words = "fraction", "fractions", "in 'truncated' read without decimals, as TrackEval does"
         notes = (*source.notes, note_of("truncated_fractions", cut, words))
         source = msgspec.structs.replace(source, notes=notes)
