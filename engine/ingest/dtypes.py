@@ -235,7 +235,7 @@ _MARKED = {
     ),
     "points between thousands": (
         r"\..*\.",  # texts with one point are decimals
-        r"^\s*[-+]?\d{1,3}(\.\d{3})*\s*$",
+        r"^\s*[-+]?(\d{1,3}|[1-9]\d{0,2}(\.\d{3})+)\s*$",
         "Remove them: pl.col(name).str.replace_all('.', '', literal=True).cast(pl.Float64)",
     ),
     "percent signs": ("%", r"^\s*[-+]?[\d.]+\s*%?\s*$", "Write shares: 0.87 for 87%"),
@@ -253,9 +253,10 @@ def refuse_marked(texts: Sequence[pl.Series], task: str, *names: str) -> None:
         if not all(map(len, marked)) or not all(one.str.contains(pattern).all() for one in filled):
             continue
         several = "s" * (len(texts) > 1)
+        first = marked[0].unique(maintain_order=True).head(3).to_list()
         raise InputError(
             f"column{several} {listing([one.name for one in texts])}: texts that look like numbers"
-            f" with {name}, first {listing(marked[0].head(3).to_list())}. {remedy}; if they are"
+            f" with {name}, first {listing(first)}. {remedy}; if they are"
             f" labels, name the task instead of {task}: {option('task')}.",
             code="wrong_dtype",
             columns=[one.name for one in texts],

@@ -214,8 +214,8 @@ def test_decimal_commas_are_refused() -> None:
         ee.score(pl.DataFrame({"y_true": decimals, "y_pred": decimals}))
     assert "Cast it to Float64" in str(caught.value)
     assert "thousands" not in str(caught.value)
-    labels = pl.DataFrame({"y_true": ["a", "b"], "y_pred": ["a", "3,1"]})
-    assert ee.score(labels).task == "classification"
+    for labels in (["a", "3,1"], ["1.2.3", "10.0.1"], ["001.234.567", "002.345.678"]):
+        assert ee.score({"y_true": labels, "y_pred": labels}).task == "classification"
 
 
 def test_percentages_as_texts_are_named() -> None:
