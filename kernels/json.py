@@ -184,8 +184,8 @@ def _with_exponent(text: Any, at: Any, exponent: Any) -> Any:
 
 @inner
 def _leading_digits(text: Any, first: Any, last: Any) -> Any:
-    """The digits of a number that count, how many more there are, and whether any was left out."""
-    digits, count, more, cut = _ZERO, 0, 0, False
+    """The digits of a number that count, and how many more there are."""
+    digits, count, more = _ZERO, 0, 0
     for i in range(first, last):
         if text[i] != 46:
             if count < _SIGNIFICANT:
@@ -193,8 +193,7 @@ def _leading_digits(text: Any, first: Any, last: Any) -> Any:
                 count += digits != _ZERO
             else:
                 more += 1
-                cut = True
-    return digits, more, cut
+    return digits, more
 
 
 @inner
@@ -226,8 +225,9 @@ def _number(text: Any, at: Any, real: Any, powers: Any) -> Any:
         at, exponent = _with_exponent(text, at, exponent)
         real = True
     if count > _SIGNIFICANT:
-        digits, more, cut = _leading_digits(text, first, last)
+        digits, more = _leading_digits(text, first, last)
         exponent += more
+        cut = more > 0
     if real:
         if exponent <= 0 and exponent >= -_EXACT and digits <= _HIDDEN + _HIDDEN:  # both are exact
             bits = quotient(digits, powers[_TENS - exponent])
