@@ -16,7 +16,7 @@ from refusals import refused
 from sizes import tune
 
 import evalengine as ee
-from evalengine.outofcore import driver, shuffle
+from evalengine.outofcore import memory, shuffle
 from evalengine.outofcore import shuffle as shuffle_stage
 from evalengine.outofcore.memory import scratch_folder
 from evalengine.schemas.errors import ScratchError
@@ -57,9 +57,11 @@ def test_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         assert card.metrics.equals(whole.metrics)
         in_buckets(monkeypatch, WIDE)
         alike(remote, whole, tmp_path / "s", memory_limit="1GB", **own)
-        monkeypatch.setattr(driver, "free_memory", lambda: 200_000)
-        alike(remote, whole, tmp_path / "s", **own)
-        monkeypatch.setattr(driver, "free_memory", lambda: 10**9)
+        monkeypatch.setattr(memory, "free_memory", lambda: 200_000)
+        card = ee.score(*remote, task="detection", metrics=SOME, scratch=str(tmp_path / "s"), **own)
+        assert card.run["buckets"]
+        assert card.metrics.equals(whole.metrics)
+        monkeypatch.setattr(memory, "free_memory", lambda: 10**9)
         card = ee.score(*remote, task="detection", **own)
         assert "buckets" not in card.run
         assert {"LIST", "GET"} <= {how for how, _ in store.asked}

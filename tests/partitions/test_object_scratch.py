@@ -158,6 +158,7 @@ def told(step):
         os.kill(os.getpid(), int(sys.argv[4]))
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore it
     options = dict(one.split("=", 1) for one in sys.argv[6:])
     try:
         ee.score(*sys.argv[1:3], task="detection", memory_limit="1GB", progress=told,
