@@ -473,7 +473,7 @@ def _rows(
     frame = _joined(pieces)
     if not wanted and frame.width and frame["xmin"].null_count():
         return _rows(buffer, name, what, wanted=SEGMENTED)
-    if not frame.is_empty():
+    if not frame.is_empty() and frame["xmin"].null_count():
         geometry = ("xmin", *(field for field in _FIELDS if field in frame.columns))
         bare = frame.select(pl.all_horizontal(pl.col(geometry).is_null())).to_series()
         if bare.any():
