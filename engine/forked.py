@@ -1,4 +1,4 @@
-"""Ends and forks of this process: polite kills, and forks while Polars has threads.
+"""Signals that end this process, and forks of it while Polars has threads.
 
 A fork copies the memory but only one thread. Polars would hand work to threads that no longer exist
 and wait forever. They cannot be restarted, so a child that was forked too late is refused. Forks
@@ -18,10 +18,10 @@ from contextlib import contextmanager, suppress
 
 @contextmanager
 def ending_in_order() -> Iterator[None]:
-    """Have a polite kill (of Slurm, Kubernetes, ``timeout``) raise SystemExit within this context,
-    so that it cleans up as Ctrl-C does.
+    """Raise SystemExit on SIGTERM and SIGHUP within this context, so that temporary files are
+    deleted as after Ctrl-C. Slurm, Kubernetes and ``timeout`` send these signals.
 
-    Signals that the program handles are unaffected. Handlers need the main thread.
+    Signals that the program handles itself are unaffected, and all are outside the main thread.
     """
 
     def ended(number: int, _: object) -> None:

@@ -184,14 +184,14 @@ class Mapped:
         self.buffer = pa.py_buffer(self._map)
 
     def scatter(self) -> None:
-        """Expect reads of few ranges, each of which is fetched: of a file the system reads ahead
-        as much as a label has in many buckets.
+        """Turn off reading ahead: ranges are fetched before they are read, and the system would
+        read far more of each file than the rows of a label.
         """
         self._advise("MADV_RANDOM")
 
     def release(self) -> None:
-        """Have the system count no page of a file as memory of this process until it is read
-        again.
+        """Remove the pages of a file from the resident memory of this process; they are read again
+        when they are used.
         """
         self._advise("MADV_DONTNEED")
 

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from .bits import ABOVE_NINE, HIGH_BITS, POWERS_OF_TEN, ZERO_DIGITS, decimal, word
 from .datums import mixed
 from .jit import F64, I64, U8, U64, Array, Bools, inner, kernel
-from .json import ABOVE_NINE, HIGH_BITS, POWERS, ZEROS, decimal
-from .label_maps import word
 
 _GOLDEN = 0x9E3779B97F4A7C15
 _PRIME = 0x100000001B3
@@ -74,10 +73,10 @@ def _integer(data: U8, at: int, end: int) -> tuple[bool, Any]:
     while first < end:
         n = min(8, end - first)
         unused = np.uint64(64 - 8 * n)
-        digits = (_some(data, first, n) << unused) ^ (ZEROS << unused)
+        digits = (_some(data, first, n) << unused) ^ (ZERO_DIGITS << unused)
         if (digits | (digits + ABOVE_NINE)) & HIGH_BITS:
             return False, value
-        value = value * POWERS[n] + decimal(digits)
+        value = value * POWERS_OF_TEN[n] + decimal(digits)
         first += n
     if value > np.uint64(_LARGEST):
         return False, value

@@ -7,8 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from .bits import (
+    ABOVE_NINE,
+    HIGH_BITS,
+    POWERS_OF_TEN,
+    ZERO_DIGITS,
+    decimal,
+    high_word,
+    leading_zeros,
+    lowest,
+    word,
+)
 from .jit import I64, U8, U64, Array, Bools, frozen, inner, instruction, kernel
-from .label_maps import lowest, word
 
 MISSING, WHOLE, FLOAT, NUMBERS = range(4)
 """Kinds of a value; others are the first byte of its text: ``"``, ``[``, ``{``, ``t``, ``f``, n."""
@@ -47,32 +57,6 @@ def powers_of_five() -> Array:
         table += [power >> 64, power & (1 << 64) - 1]
     tens = np.array([10.0**q for q in range(_EXACT + 1)])
     return frozen(table + tens.view(np.uint64).tolist(), np.uint64)
-
-
-def _high(builder: Any, a: Any, b: Any) -> Any:
-    from numba.core.cgutils import ir
-
-    wide = ir.IntType(128)
-    product = builder.mul(builder.zext(a, wide), builder.zext(b, wide))
-    return builder.trunc(builder.lshr(product, wide(64)), a.type)
-
-
-@instruction(_high)
-def high_word(a: Any, b: Any) -> Any:
-    """Upper 64 bits of the product of two uint64."""
-    return np.uint64(int(a) * int(b) >> 64)
-
-
-def _leading(builder: Any, bits: Any) -> Any:
-    from numba.core.cgutils import ir
-
-    return builder.ctlz(bits, ir.IntType(1)(0))
-
-
-@instruction(_leading)
-def leading_zeros(bits: Any) -> Any:
-    """Number of zero bits above the highest set bit of a uint64."""
-    return np.uint64(64 - int(bits).bit_length())
 
 
 def _divided(builder: Any, a: Any, b: Any) -> Any:
@@ -131,21 +115,6 @@ def _rounded(digits: Any, exponent: Any, powers: Any) -> Any:
     return (mantissa & ~_HIDDEN) | np.uint64(binary) << np.uint64(52)
 
 
-POWERS = np.array([10**n for n in range(9)], np.uint64)
-ZEROS, HIGH_BITS = np.uint64(0x3030303030303030), np.uint64(0x8080808080808080)
-ABOVE_NINE = np.uint64(0x7676767676767676)  # added to a byte above 9, it sets the byte's high bit
-_FOURS = np.uint64(0x000000FF000000FF)
-_LOW_FOURS, _HIGH_FOURS = np.uint64(100 + (10**6 << 32)), np.uint64(1 + (10**4 << 32))
-
-
-@inner
-def decimal(digits: Any) -> Any:
-    """Number of eight digits of a byte each, the last one highest: pairs, then fours are added."""
-    pairs = digits * np.uint64(10) + (digits >> np.uint64(8))
-    low, high = pairs & _FOURS, (pairs >> np.uint64(16)) & _FOURS
-    return (low * _LOW_FOURS + high * _HIGH_FOURS) >> np.uint64(32)
-
-
 @inner
 def _digits(text: Any, at: Any, value: Any) -> Any:
     """Append digits to a number; return the position after them and the number, modulo 2^64."""
@@ -159,13 +128,13 @@ def _digits(text: Any, at: Any, value: Any) -> Any:
 
 @inner
 def _many_digits(text: Any, at: Any, value: Any) -> Any:
-    """:func:`_digits` of a fraction, up to eight at a time."""
+    """Do the same as :func:`_digits`, up to eight digits at a time: for fractions."""
     while at + 8 <= text.size:
-        eight = word(text, np.uint64(at)) ^ ZEROS
+        eight = word(text, np.uint64(at)) ^ ZERO_DIGITS
         n = np.int64(lowest((eight | (eight + ABOVE_NINE)) & HIGH_BITS) >> np.uint64(3))
         if n == 0:
             return at, value
-        value = value * POWERS[n] + decimal(eight << np.uint64(64 - 8 * n))
+        value = value * POWERS_OF_TEN[n] + decimal(eight << np.uint64(64 - 8 * n))
         at += n
         if n < 8:
             return at, value

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .bits import lowest, set_bits, word
 from .jit import F64, I32, I64, U8, Array, frozen, inner, instruction, kernel
 
 # Comparisons of many bytes to the bits of one word, written in LLVM because the compiler does not
@@ -48,47 +49,6 @@ def borders(a: Any, b: Any, at: Any) -> Any:
     here, before = (slice(int(at) - back, int(at) - back + LANES) for back in (0, 1))
     differs = (a[here] != a[before]) | (b[here] != b[before])
     return np.uint64(sum(1 << k for k in np.flatnonzero(differs).tolist()))
-
-
-def _word(builder: Any, a: Any, at: Any) -> Any:
-    place = builder.bitcast(builder.gep(a, [at]), at.type.as_pointer())
-    return builder.load(place, align=1)
-
-
-@instruction(_word)
-def word(a: Any, at: Any) -> Any:
-    """Read eight bytes, from any address, as a uint64 in the machine's order.
-
-    Bounds are not checked: bytes ``at`` to ``at + 7`` must exist.
-
-    Args:
-        a: uint8 [n], C-contiguous.
-        at: uint64, the first of the bytes.
-    """
-    return a[int(at) : int(at) + 8].view(np.uint64)[0]
-
-
-def _lowest(builder: Any, bits: Any) -> Any:
-    from numba.core.cgutils import ir
-
-    return builder.cttz(bits, ir.IntType(1)(0))
-
-
-@instruction(_lowest)
-def lowest(bits: Any) -> Any:
-    """Position of the lowest set bit, uint64; 64 if no bit is set."""
-    value = int(bits)
-    return np.uint64((value & -value).bit_length() - 1 if value else 64)
-
-
-def _set_bits(builder: Any, bits: Any) -> Any:
-    return builder.ctpop(bits)
-
-
-@instruction(_set_bits)
-def set_bits(bits: Any) -> Any:
-    """Number of set bits of a uint64, uint64."""
-    return np.uint64(int(bits).bit_count())
 
 
 # Joint histogram of two label maps: pixels per pair of indices. Runs of equal pairs, found 64

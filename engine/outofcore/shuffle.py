@@ -145,10 +145,10 @@ def repeats_file(folder: str | Path, role: str, column: str, n: int) -> Path:
 
 
 class BucketFiles:
-    """Files of Arrow streams of buckets, each opened with its first rows.
+    """One file of Arrow streams per bucket, opened when its first rows are written.
 
     Attributes:
-        open: bucket to its file, its writer, and the schema of that.
+        open: bucket to its file, its writer, and the writer's schema.
     """
 
     def __init__(self, stack: ExitStack, path_of: Callable[[int], Path]) -> None:

@@ -170,7 +170,7 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("step", ["shuffling", "merging"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_nothing_remains_of_a_program_that_is_killed_politely(
+def test_nothing_remains_of_a_program_that_is_sent_a_signal(
     step: str, number: signal.Signals, store: Store, tmp_path: Path
 ) -> None:
     """It has no handler of SIGTERM, and again none after the run."""

@@ -9,8 +9,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evalengine.kernels.bits import lowest, set_bits, word
 from evalengine.kernels.jit import kernel
-from evalengine.kernels.label_maps import LANES, borders, lowest, set_bits, word
+from evalengine.kernels.label_maps import LANES, borders
 
 
 @kernel
