@@ -33,7 +33,8 @@ every = {f"{m.__name__}.{name}": value for m in modules for name, value in vars(
          if isinstance(value, Kernel) and value.__module__ == m.__name__}
 borrowing = {name: value for name, value in every.items() if value.borrows}
 owned = {name for name, value in borrowing.items() if value.variants
-         for one in value.compiled.overloads.values() if "array" in str(one.signature.return_type).lower()}
+         for one in value.compiled.overloads.values()
+         if "array" in str(one.signature.return_type).lower()}
 owned |= {name for name, value in borrowing.items() for used in value.__wrapped__.__code__.co_names
           if isinstance(it := value.__wrapped__.__globals__.get(used), Kernel) and not it.borrows}
 assert not owned, f"arrays whose references nobody counts: {owned}"
