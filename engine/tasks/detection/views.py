@@ -171,7 +171,8 @@ def cells_per_group(n_labels: int, settings: Settings, needs: frozenset[str]) ->
 def cells_by_datum(tallies: Tallies, settings: Settings, needs: frozenset[str]) -> Array:
     """Return :func:`cells_per_group` of each datum as a group, int64 [n_datums].
 
-    Precisions are stored only for labels with ground truth, unless they are read from a curve.
+    Precisions are stored only for labels with ground truth, unless they are read from a curve;
+    numbers of true positives, one for each cap, for all labels.
     """
     n_labels, n_levels = len(tallies.labels), len(settings.rules.levels)
     every = cells_per_group(n_labels, settings, needs)
@@ -180,4 +181,5 @@ def cells_by_datum(tallies: Tallies, settings: Settings, needs: frozenset[str]) 
     ranked = tallies.ranked
     pair = np.unique(ranked.gt_datum * np.int64(n_labels) + label_of(ranked.gt_start))
     stored = np.bincount(pair // max(1, n_labels), minlength=len(tallies.datums))
-    return stored * cells_per_group(1, settings, needs) + every // n_levels
+    dense = every // n_levels * max(1, len(settings.max_detections))
+    return stored * cells_per_group(1, settings, needs) + dense
