@@ -205,8 +205,9 @@ def explain(
 
     chosen = make_options(options, **named)
     tables = Tables(predictions, ground_truths, datums, labels, storage_options)
+    forecast = rows is not None or workers is not None
     if number is not None:
-        if rows is not None or workers is not None:
+        if forecast:
             raise OptionError(
                 f"{option('number', number)} explains a number, and {option('rows')} and"
                 f" {option('workers')} forecast a run: omit one of them.",
@@ -216,12 +217,14 @@ def explain(
         from .findings.explain import explain_number
 
         return explain_number(tables, number, chosen)
+    if forecast:
+        from .outofcore.forecast import describe_forecast, refuse_unfit
+
+        refuse_unfit(rows, workers)
     if predictions is None:
         plan = planner.make_plan(chosen, _task_of(chosen))
         lines = [planner.explain(plan)]
-        if rows is not None or workers is not None:
-            from .outofcore.forecast import describe_forecast
-
+        if forecast:
             lines += describe_forecast(plan, rows, workers)
         return "\n".join(lines)
     opened = open_tables(tables, chosen)

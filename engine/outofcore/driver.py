@@ -315,6 +315,7 @@ def plan_buckets(
     *,
     in_memory: bool = False,
     single: bool = False,
+    rows: float | None = None,
 ) -> tuple[BucketPlan | None, str]:
     """Decide if a run uses buckets; otherwise return the reason, if a limit or a pool requested
     them.
@@ -325,6 +326,7 @@ def plan_buckets(
         n_own: number of own metrics.
         in_memory: the tally remains in memory after the run.
         single: return the plan also if it has only one bucket.
+        rows: plan as if all tables together had so many rows.
     """
     asked = options.memory_limit is not None or pool.apart
     requested = options.memory_limit
@@ -344,6 +346,10 @@ def plan_buckets(
     heights = heights_of(ready)
     if not all(heights[role] for role in heights if role != DATUMS):
         return None, ""
+    if rows is not None:
+        times = rows / sum(heights[role] for role in heights if role != DATUMS)
+        heights = {role: round(height * times) for role, height in heights.items()}
+        requested = None  # the forecast itself reports how many rows a limit allows
     refuse(named_problems(ready.sides), {r: s.source.description for r, s in ready.sides.items()})
     of_datums = plan.does.in_parts is not None and plan.does.in_parts.of_few is not None
     more = in_memory or n_own or options.columns_of_datums or options.drawn or options.limits
@@ -398,7 +404,7 @@ def describe_memory(
     if options.memory_limit is None and not large(inputs) and not asked:
         return []
     pool = pool_of(None, None, options.threads)
-    parts, reason = plan_buckets(plan, inputs, options, pool, single=True)
+    parts, reason = plan_buckets(plan, inputs, options, pool, single=True, rows=rows)
     if asked:
         from .forecast import describe_forecast
 

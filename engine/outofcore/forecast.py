@@ -173,10 +173,8 @@ def describe_forecast(
         read: sizes and rows of the tables, whose columns then decide memory and scratch.
 
     Raises:
-        OptionError: a value out of range, no number of rows, or too small a memory limit.
+        OptionError: no number of rows, or too small a memory limit.
     """
-    if workers is not None:
-        _refuse_unfit("workers", workers, Integral)
     if rows is None:
         if read is None:
             raise OptionError(
@@ -185,7 +183,6 @@ def describe_forecast(
                 option="rows",
             )
         rows = read[1]
-    _refuse_unfit("rows", rows, Real, _MOST_ROWS)
     prediction = forecast(plan, rows, workers or 1, read)
     if prediction is not None:
         return prediction.lines()
@@ -197,10 +194,17 @@ _MOST_ROWS = 1e15
 """Rows of a forecast: 10 bytes of each would fill 10 PB."""
 
 
-def _refuse_unfit(name: str, value: Any, kind: Any, most: float = math.inf) -> None:
-    if not isinstance(value, kind) or not 1 <= value <= most or value % 1:
-        end = "" if most == math.inf else f" and at most {most:g}"
-        raise invalid(name, value, f"must be a whole number, at least 1{end}.")
+def refuse_unfit(rows: Any, workers: Any) -> None:
+    """Refuse numbers of rows and workers that are out of range; None was not given."""
+    limits: tuple[tuple[str, Any, Any, float], ...] = (
+        ("rows", rows, Real, _MOST_ROWS),
+        ("workers", workers, Integral, math.inf),
+    )
+    for name, value, kind, most in limits:
+        unfit = not isinstance(value, kind) or not 1 <= value <= most or value % 1
+        if value is not None and unfit:
+            end = "" if most == math.inf else f" and at most {most:g}"
+            raise invalid(name, value, f"must be a whole number, at least 1{end}.")
 
 
 def forecast(

@@ -134,6 +134,14 @@ def test_a_forecast_of_tables_uses_their_columns(tmp_path: Path) -> None:
     assert f"{rows:,} of all tables, on 3 workers" in ee.explain(*paths, workers=3)
 
 
+def test_a_forecast_from_few_rows_is_of_many_buckets(tmp_path: Path) -> None:
+    """A small table has one bucket; a billion rows have many, which are deleted one by one."""
+    lines = ee.explain(*written(Case(boxes(), {}), tmp_path), rows=BILLION).splitlines()
+    (scratch,) = (line.split() for line in lines if line.startswith("scratch"))
+    reserved, used = (float(scratch[i]) for i in (1, -2))
+    assert used < reserved < 3 * used
+
+
 def test_disk_for_recorded_tallies_is_reserved(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
