@@ -240,23 +240,28 @@ class Check:
             self._repeats(key, pl.struct(key).is_duplicated())
 
     def note_doubled(self) -> None:
-        """Warn if the second half of rows that no key identifies repeats the first."""
-        n, frame = self.frame.height // 2, self.frame
-        if self.side != TABLE or 2 * n < max(frame.height, 2 * _MANY) or ROW in self.schema:
+        """Warn if all rows, which no key identifies, are repeated; of verdicts, the first half."""
+        frame, n = self.frame, self.frame.height // 2
+        if self.side != TABLE or n < _MANY or ROW in self.schema:
             return
-        if frame.row(0) != frame.row(n) or any(one.is_nested() for one in self.schema.values()):
+        first, named = frame.to_series(0), self.datum in self.schema
+        again = frame.row(0) == frame.row(n) if named else first.eq_missing(first[0]).sum() > 1
+        if not again or any(one.is_nested() for one in self.schema.values()):
             return
-        half = frame.head(n)
-        if not half.equals(frame.slice(n)) or half.n_unique() < _MANY:
+        if named and not frame.head(n).equals(frame.slice(n)):
+            return  # a judge may give one verdict again
+        counts = frame.hash_rows().value_counts()["count"].to_list()
+        if (times := math.gcd(*counts)) < 2 or len(counts) < _MANY:
             return
-        values = half.select(pl.exclude(self.datum)).hash_rows().value_counts()["count"].to_numpy()
-        if n * math.log(((values / n) ** 2).sum()) > math.log(_BY_CHANCE):
+        n = frame.height // times
+        values = frame.select(pl.exclude(self.datum)).hash_rows().value_counts()["count"].to_numpy()
+        if n * math.log(((values / frame.height) ** 2).sum()) > math.log(_BY_CHANCE):
             return  # values are too alike
         message = (
-            f"table: the last {n:,} rows repeat the first {n:,}, value by value: was a file read"
-            " twice? Give it once."
+            f"table: {n:,} rows occur {times} times each, value by value: was a file read more than"
+            " once? Give it once."
         )
-        self.notes.append(Note("rows_doubled", message, n, warning=True))
+        self.notes.append(Note("rows_doubled", message, frame.height - n, warning=True))
 
     def _repeats(self, names: list[str], where: pl.Expr) -> None:
         """Report a key that occurs in several rows."""
