@@ -22,7 +22,7 @@ from .ingest.source import Source
 from .ingest.sources.objects import FORMAT as LABEL_MAPS
 from .ingest.sources.objects import empty_images, refuse_uneven
 from .ingest.sources.tables import open_source
-from .ingest.values import open_datums, paired_values, value_pair
+from .ingest.values import differing_indexes, open_datums, paired_values, value_pair
 from .outofcore.memory import BASE, bytes_of_limit
 from .progress import Progress
 from .schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
@@ -384,7 +384,9 @@ class Collector:
             pair = value_pair(predictions, ground_truths)
             if pair is not None:
                 frame = pl.DataFrame([pair[0].alias(PREDICTIONS), pair[1].alias(GROUND_TRUTHS)])
-                return {VALUES: Source(frame.lazy(), VALUES, VALUES, places=frame.height)}
+                notes = differing_indexes(predictions, ground_truths)
+                batch = Source(frame.lazy(), VALUES, VALUES, places=frame.height, notes=notes)
+                return {VALUES: batch}
         if ground_truths is not None:
             predictions = empty_images(predictions, ground_truths)
             refuse_uneven(predictions, ground_truths)

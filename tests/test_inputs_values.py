@@ -147,6 +147,10 @@ def test_indexes_that_differ_are_told() -> None:
     first, second = pd.Series([0, 1], index=[1, 0]), pd.Series([0, 1])
     assert any("different indexes" in note for note in ee.score(first, second).notes)
     assert not any("indexes" in note for note in ee.score(second, second).notes)
+    for mine, codes in ((first, {"indexes_differ"}), (second, set())):
+        collector = ee.Collector("classification")
+        collector.add(mine, second)
+        assert {one.code for one in collector.score().findings} & {"indexes_differ"} == codes
     mine = pd.DataFrame({"prediction": [1.5, 2.0]}, index=["a", "b"])
     for index, differ in ((["b", "a"], True), (["a", "b"], False)):
         true = pd.DataFrame({"target": [1.5, 2.5]}, index=index)
