@@ -354,7 +354,10 @@ class Tally:
         }
         buffer = io.BytesIO()
         stored.write(
-            {stored.WHOLE: self._tallies}, buffer, fingerprint=self.plan.fingerprint, about=about
+            {stored.WHOLE: stored.timeless(self._tallies)},
+            buffer,
+            fingerprint=self.plan.fingerprint,
+            about=about,
         )
         return buffer.getvalue()
 

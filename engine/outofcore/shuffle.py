@@ -595,12 +595,14 @@ def _batches_of(shuffle: Shuffle, span: RowRange) -> Iterator[pl.DataFrame]:
 
 
 def distinct_pairs(frame: Sequence[dict[str, pl.DataFrame]]) -> dict[str, pl.DataFrame]:
-    """The distinct pairs of all, by side."""
+    """The distinct pairs of all, by side, sorted."""
     sides = dict.fromkeys(side for pairs in frame for side in pairs)
     return {
         side: pl.concat(
             [pairs[side].drop_nulls() for pairs in frame if side in pairs], how="vertical_relaxed"
-        ).unique()
+        )
+        .unique()
+        .sort(pl.all())
         for side in sides
     }
 

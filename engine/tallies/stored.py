@@ -70,11 +70,11 @@ def save(
     with whole_file(path, lasting=lasting) as file:
         named = things if isinstance(things, Mapping) else {WHOLE: things}
         if lasting:  # the same input and options give the same bytes
-            named = {name: _timeless(thing) for name, thing in named.items()}
+            named = {name: timeless(thing) for name, thing in named.items()}
         write(named, file, fingerprint=fingerprint, about=about)
 
 
-def _timeless(thing: Any) -> Any:
+def timeless(thing: Any) -> Any:
     """Return tallies without the seconds of steps."""
     timed = "seconds" in getattr(thing, "__struct_fields__", ())
     return msgspec.structs.replace(thing, seconds={}) if timed else thing

@@ -350,6 +350,16 @@ def test_tags_of_tokens_become_spans_in_every_part(dialect: str) -> None:
     assert card.metrics.equals(ee.score(rows, task="spans", dialect=dialect).metrics)
 
 
+def test_equal_runs_are_equal_bytes() -> None:
+    labels = [f"label {i % 40}" for i in range(200)]
+    rows = pl.DataFrame({"datum_id": range(200), "actual": labels, "predicted": labels[::-1]})
+    plan = ee.plan(rows)
+    first, again = (plan.tally(rows).to_bytes() for _ in range(2))
+    assert first == again
+    a, b = plan.tally(rows.head(100)), plan.tally(rows.tail(100))
+    assert ee.merge([a, b]).to_bytes() == ee.merge([a, b]).to_bytes()
+
+
 def test_options_survive_bytes_and_pickles() -> None:
     rows = pl.DataFrame({"datum_id": [1], "actual": ["a"], "predicted": ["b"]})
     options: dict[str, Any] = {"dialect": "sklearn", "zero_division": float("nan")}
