@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .jit import F64, I32, I64, U8, U64, Array, allocating, frozen, inner, kernel
+from .jit import F64, I32, I64, U8, U64, Array, Bools, inner, kernel
 
 # Interpolated average precision and recall: the largest precision at each recall level or beyond.
 # Only true positives move the envelope, so the first pass keeps these and the number of false
@@ -40,9 +40,6 @@ class Carried(NamedTuple):
     envelope: Array  # float64 [s, t * a], best precision of worse parts; the second pass raises it
     level: Array  # int64 [s, t * a], highest recall level that is still open
     needed: Array  # int64 [s, t * a], true positives that reach it; -1 before the worst part
-
-    def within(self, first: int, last: int) -> Carried:
-        return Carried(*(array[first:last] for array in self))
 
 
 def nothing_carried(n_segments: int, shape: tuple[int, int], n_levels: int) -> Carried:
@@ -70,45 +67,61 @@ def _needed(level: int, positives: int, levels: Array, integer_grid: bool) -> in
     return k
 
 
+@inner
+def _masks(n_thresholds: int, n_areas: int) -> tuple[Any, Any, Any]:
+    """Bits of all variants, of the first area range, and the first of every area range."""
+    every = ~np.uint64(0) >> np.uint64(64 - n_thresholds * n_areas)
+    lows = np.uint64(0)
+    for a in range(n_areas):
+        lows |= np.uint64(1) << np.uint64(a * n_thresholds)
+    return every, ~np.uint64(0) >> np.uint64(64 - n_thresholds), lows
+
+
 @kernel
-def _sampled(
+def sample_precision(
+    first: int,
+    last: int,
     begin: I64,
     end: I64,
     order: I32,
-    hit: U64,
-    ignored: U64,
-    rank: I32,
-    score: F64,
+    outcomes: tuple[U64, U64, I32, F64],
     weight: I64,
-    n_thresholds: int,
-    n_areas: int,
+    shape: tuple[int, int],
     positives: I64,
     caps: I64,
     levels: F64,
+    out: tuple[Array, Array, Array],
     integer_grid: bool,
     epsilon: float,
-    false_positives: Array,
-    plain_ones: Array,
-    earlier: Array,
-    envelopes: Array,
-    open_levels: Array,
-    needs: Array,
-    tp: Array,
-    kept: Array,
-    before: Array,
-    precision: Array,
-    scores: Array,
-    true_positives: Array,
+    carried: Carried,
 ) -> None:
-    n_variants = n_thresholds * n_areas
+    """Precision at every recall level, and true positives, per segment and variant.
+
+    Args:
+        begin: int64 [s], place in ``order`` at which each segment begins.
+        end: int64 [s], one past its last.
+        outcomes: hit uint64 [n], ignored uint64 [n], rank int32 [n], score float64 [n].
+        weight: 0 skips a row. Rows of rank >= the last cap must have 0.
+        positives: int64 [s, t * a], (weighted) ground truths that are not ignored.
+        caps: int64 [m], ascending caps on rank within (datum, label); precision is at the last.
+        out: zeros: precision float64 [s, t * a, r], 0 at levels never reached, or empty to skip it;
+            the score at which each level is reached, or empty; true positives int64 [s, m, t * a].
+        carried: state from other parts of the rows. Over several parts, worst scores first, ``out``
+            gets precision and scores of all parts, but true positives of each part separately.
+    """
+    hit, ignored, rank, score = outcomes
+    precision, scores, true_positives = out
+    false_positives, plain_ones, earlier, envelopes, open_levels, needs = carried
+    n_thresholds, n_areas = shape
+    n_variants, n_caps = n_thresholds * n_areas, caps.size
     one = np.uint64(1)
-    every = ~np.uint64(0) >> np.uint64(64 - n_variants)
-    of_area = ~np.uint64(0) >> np.uint64(64 - n_thresholds)
-    lows = np.uint64(0)
-    for a in range(n_areas):
-        lows |= one << np.uint64(a * n_thresholds)
-    n_caps = caps.size
-    for s in range(begin.size):
+    every, of_area, lows = _masks(n_thresholds, n_areas)
+    longest = 0
+    for s in range(first, last):
+        longest = max(longest, end[s] - begin[s])
+    tp = np.empty(n_variants, np.int64)
+    kept = np.empty((longest, 1 + n_areas), np.int64)  # row, and false positives before it
+    for s in range(first, last):
         fp = false_positives[s]
         plain = plain_ones[s]
         n_kept = 0
@@ -129,9 +142,9 @@ def _sampled(
                     plain[a] += w & -np.int64(pattern & one)
                     pattern >>= np.uint64(n_thresholds)
                 continue
-            kept[n_kept] = r
+            kept[n_kept, 0] = r
             for a in range(n_areas):
-                before[n_kept, a] = plain[a]
+                kept[n_kept, 1 + a] = plain[a]
             n_kept += 1
             m = 0
             while rank[r] >= caps[m]:
@@ -156,13 +169,13 @@ def _sampled(
             if needed[v] < 0:
                 needed[v] = tp[v] + 1
         for i in range(n_kept - 1, -1, -1):
-            r = kept[i]
+            r = kept[i, 0]
             w = weight[r]
             bits = hit[r]
             missed = every & ~hit[r] & ~ignored[r]
             for v in range(n_variants):
                 if bits & one and positives[s, v] > 0:
-                    wrong = fp[v] + before[i, v // n_thresholds]
+                    wrong = fp[v] + kept[i, 1 + v // n_thresholds]
                     # A level is written once the remaining true positives no longer reach it;
                     # levels that
                     # all of them do not reach stay 0.
@@ -191,71 +204,6 @@ def _sampled(
                     scores[s, v, 0] = score[top]
 
 
-def sample_precision(
-    first: int,
-    last: int,
-    begin: Array,
-    end: Array,
-    order: Array,
-    outcomes: tuple[Array, Array, Array, Array],
-    weight: Array,
-    shape: tuple[int, int],
-    positives: Array,
-    caps: Array,
-    levels: Array,
-    out: tuple[Array, Array, Array],
-    *,
-    integer_grid: bool,
-    epsilon: float,
-    carried: Carried | None = None,
-) -> None:
-    """Precision at every recall level, and true positives, per segment and variant.
-
-    Args:
-        begin: int64 [s], place in ``order`` at which each segment begins.
-        end: int64 [s], one past its last.
-        outcomes: hit uint64 [n], ignored uint64 [n], rank int32 [n], score float64 [n].
-        weight: 0 skips a row. Rows of rank >= the last cap must have 0.
-        positives: int64 [s, t * a], (weighted) ground truths that are not ignored.
-        caps: int64 [m], ascending caps on rank within (datum, label); precision is at the last.
-        out: zeros: precision float64 [s, t * a, r], 0 at levels never reached, or empty to skip it;
-            the score at which each level is reached, or empty; true positives int64 [s, m, t * a].
-        carried: state from other parts of the rows; None if the rows are complete. Over several
-            parts, worst scores first, ``out`` gets precision and scores of all parts, but true
-            positives of each part separately.
-    """
-    n_variants = shape[0] * shape[1]
-    begin, end = begin[first:last], end[first:last]
-    longest = int((end - begin).max(initial=0))
-    hit, ignored, rank, score = outcomes
-    if carried is None:
-        carried = nothing_carried(last - first, shape, levels.size)
-    else:
-        carried = carried.within(first, last)
-    _sampled(
-        begin,
-        end,
-        order,
-        hit,
-        ignored,
-        rank,
-        score,
-        weight,
-        shape[0],
-        shape[1],
-        positives[first:last],
-        caps,
-        levels,
-        integer_grid,
-        epsilon,
-        *carried,
-        np.zeros(n_variants, np.int64),
-        np.empty(longest, np.int32),
-        np.empty((longest, shape[1]), np.int64),
-        *(array[first:last] for array in out),
-    )
-
-
 # Interpolated average precision and true positives under the weights of many resamples, stored side
 # by side: the same two passes, with each row visited once for a block of resamples.
 # The second pass subtracts the additions of the first, from the worst row up, so rows in several
@@ -267,19 +215,14 @@ def sample_precision(
 class Rows(NamedTuple):
     """Rows by segment, best scores first."""
 
-    begin: Array  # int64 [s], place in ``order`` at which each segment begins
-    end: Array  # int64 [s], one past its last
-    order: Array  # int32 [n], rows of the arrays below
-    hit: Array  # uint64 [n], variants at which a row is a true positive
-    ignored: Array  # uint64 [n], variants at which it is neither a true nor a false positive
-    rank: Array  # int32 [n], within (datum, label)
-    datum: Array  # int32 [n]
-    left_out: Array  # bool [n] or [0], rows that do not count
-
-    def within(self, first: int, last: int) -> tuple[Any, ...]:
-        dtypes: Any = (*[np.int64] * 2, np.int32, *[np.uint64] * 2, *[np.int32] * 2, np.bool_)
-        some = (self.begin[first:last], self.end[first:last], *self[2:])
-        return tuple(map(frozen, some, dtypes))
+    begin: I64  # int64 [s], place in ``order`` at which each segment begins
+    end: I64  # int64 [s], one past its last
+    order: I32  # int32 [n], rows of the arrays below
+    hit: U64  # uint64 [n], variants at which a row is a true positive
+    ignored: U64  # uint64 [n], variants at which it is neither a true nor a false positive
+    rank: I32  # int32 [n], within (datum, label)
+    datum: I32  # int32 [n]
+    left_out: Bools  # bool [n] or [0], rows that do not count
 
 
 class Counted(NamedTuple):
@@ -288,9 +231,6 @@ class Counted(NamedTuple):
     plain: Array  # int32 [s, a, b], false positives of rows without a match, by area range
     wrong: Array  # int32 [s, t * a, b], other false positives
     right: Array  # int32 [s, m, t * a, b], true positives of rank below a cap, not the previous
-
-    def within(self, first: int, last: int) -> tuple[Any, ...]:
-        return tuple(array[first:last] for array in self)
 
 
 def nothing_counted(n_segments: int, shape: tuple[int, int], n_caps: int, n_draws: int) -> Counted:
@@ -303,41 +243,32 @@ def nothing_counted(n_segments: int, shape: tuple[int, int], n_caps: int, n_draw
     )
 
 
-@allocating
-def _lows(n_thresholds: int, n_areas: int) -> Any:
-    """First bit of every area range."""
-    lows = np.uint64(0)
-    for a in range(n_areas):
-        lows |= np.uint64(1) << np.uint64(a * n_thresholds)
-    return lows
-
-
 @kernel
-def _down(
-    begin: Array,
-    end: Array,
-    order: Array,
-    hit: Array,
-    ignored: Array,
-    rank: Array,
-    datum: Array,
-    left_out: Array,
+def walk_down(
+    first: int,
+    last: int,
+    rows: Rows,
     weights: U8,
-    n_thresholds: int,
-    n_areas: int,
+    shape: tuple[int, int],
     caps: I64,
-    plain: Array,
-    wrong: Array,
-    right: Array,
+    counted: Counted,
 ) -> None:
+    """Count true and false positives of every resample.
+
+    Args:
+        weights: uint8 [n_datums, b].
+        caps: int64 [m], ascending caps on rank; rows beyond the last do not count.
+        counted: added to.
+    """
+    begin, end, order, hit, ignored, rank, datum, left_out = rows
+    plain, wrong, right = counted
+    n_thresholds, n_areas = shape
     one = np.uint64(1)
     n_variants = n_thresholds * n_areas
-    every = ~np.uint64(0) >> np.uint64(64 - n_variants)
-    of_area = ~np.uint64(0) >> np.uint64(64 - n_thresholds)
-    lows = _lows(n_thresholds, n_areas)
+    every, of_area, lows = _masks(n_thresholds, n_areas)
     last_cap = caps[caps.size - 1]
     n_draws = weights.shape[1]
-    for s in range(begin.size):
+    for s in range(first, last):
         for i in range(begin[s], end[s]):
             r = order[i]
             if rank[r] >= last_cap or (left_out.size > 0 and left_out[r]):
@@ -394,39 +325,41 @@ def grid_of(levels: Array, *, integer_grid: bool) -> Grid | None:
 
 
 @kernel
-def _up(
-    begin: Array,
-    end: Array,
-    order: Array,
-    hit: Array,
-    ignored: Array,
-    rank: Array,
-    datum: Array,
-    left_out: Array,
+def walk_up(
+    first: int,
+    last: int,
+    rows: Rows,
     weights: U8,
-    n_thresholds: int,
-    n_areas: int,
+    shape: tuple[int, int],
     cap: int,
     positives: F64,
-    grid: tuple[float, float, float, float, float],
+    grid: Grid,
+    held: tuple[Array, Array, Array, Array, Array],
     epsilon: float,
-    reached: Array,
-    higher: Array,
-    plain: Array,
-    wrong: Array,
-    right: Array,
-    envelope: Array,
-    total: Array,
 ) -> None:
+    """Add up interpolated precision over recall levels, or all true positives.
+
+    Args:
+        rows: rows of :func:`walk_down`; of several parts the one with the worst scores first.
+        weights: weights of :func:`walk_down`.
+        cap: the last of its caps.
+        positives: float64 [s, a, b], ground truths that are not ignored; 1 if there are none, and
+            for the area.
+        held: written: plain and wrong as the first pass counted them, and right int32 [s, t * a,
+            b], its true positives under all caps, all of which are subtracted again; envelope
+            float64 [s, t * a, b], zeros; sums of precision, zeros.
+    """
+    begin, end, order, hit, ignored, rank, datum, left_out = rows
+    plain, wrong, right, envelope, total = held
+    n_thresholds, n_areas = shape
     one = np.uint64(1)
     n_variants = n_thresholds * n_areas
-    every = ~np.uint64(0) >> np.uint64(64 - n_variants)
-    of_area = ~np.uint64(0) >> np.uint64(64 - n_thresholds)
-    lows = _lows(n_thresholds, n_areas)
+    every, of_area, lows = _masks(n_thresholds, n_areas)
     n_draws = weights.shape[1]
-    last, middle, top, at_first, factor = grid
-    step = 1.0 / last
-    for s in range(begin.size):
+    reached, higher = np.empty(n_draws), np.empty(n_draws)
+    steps, middle, top, at_first, factor = grid
+    step = 1.0 / steps
+    for s in range(first, last):
         for i in range(end[s] - 1, begin[s] - 1, -1):
             r = order[i]
             if rank[r] >= cap or (left_out.size > 0 and left_out[r]):
@@ -464,12 +397,12 @@ def _up(
                     n = positives[s, a]
                     for d in range(n_draws):
                         recall = float(tp[d]) / n[d] * factor
-                        level = np.floor(recall * last)  # rounding may have made the next one of it
+                        level = np.floor(recall * steps)  # rounding may have made it the next one
                         higher_one, same = (level + 1.0) * step, level * step
                         if level + 1.0 > middle:
-                            higher_one = 1.0 - (last - level - 1.0) * step
+                            higher_one = 1.0 - (steps - level - 1.0) * step
                         if level > middle:
-                            same = 1.0 - (last - level) * step
+                            same = 1.0 - (steps - level) * step
                         level += 1.0 if higher_one <= recall else 0.0
                         level -= 1.0 if same > recall else 0.0
                         reached[d] = (level if level < top else top) + at_first
@@ -486,100 +419,40 @@ def _up(
                         bad[d] -= w[d]
 
 
-def walk_down(
-    first: int,
-    last: int,
-    rows: Rows,
-    weights: Array,
-    shape: tuple[int, int],
-    caps: Array,
-    counted: Counted,
-) -> None:
-    """Count true and false positives of every resample.
-
-    Args:
-        weights: uint8 [n_datums, b].
-        caps: int64 [m], ascending caps on rank; rows beyond the last do not count.
-        counted: added to.
-    """
-    arguments: tuple[Any, ...] = (
-        *rows.within(first, last),
-        weights,
-        *shape,
-        caps,
-        *counted.within(first, last),
-    )
-    _down(*arguments)
-
-
-def walk_up(
-    first: int,
-    last: int,
-    rows: Rows,
-    weights: Array,
-    shape: tuple[int, int],
-    cap: int,
-    positives: Array,
-    grid: Grid,
-    held: tuple[Array, Array, Array, Array, Array],
-    *,
-    epsilon: float,
-) -> None:
-    """Add up interpolated precision over recall levels, or all true positives.
-
-    Args:
-        rows: rows of :func:`walk_down`; of several parts the one with the worst scores first.
-        weights: weights of :func:`walk_down`.
-        cap: the last of its caps.
-        positives: float64 [s, a, b], ground truths that are not ignored; 1 if there are none, and
-            for the area.
-        held: written: plain and wrong as the first pass counted them, and right int32 [s, t * a,
-            b], its true positives under all caps, all of which are subtracted again; envelope
-            float64 [s, t * a, b], zeros; sums of precision, zeros.
-    """
-    arguments: tuple[Any, ...] = (
-        *rows.within(first, last),
-        weights,
-        *shape,
-        cap,
-        positives[first:last],
-        grid,
-        epsilon,
-        *np.empty((2, weights.shape[1])),
-        *(array[first:last] for array in held),
-    )
-    _up(*arguments)
-
-
 # True and false positives by score threshold, for every IoU threshold and area range: one pass
 # fills a histogram by the number of thresholds reached, and cumulating it from the top gives the
 # counts.
 
 
 @kernel
-def _histogram(
+def count_by_threshold(
+    first: int,
+    last: int,
     start: I64,
     order: I32,
-    hit: U64,
-    ignored: U64,
-    score: F64,
+    outcomes: tuple[U64, U64, F64],
     weight: I64,
-    n_thresholds: int,
-    n_areas: int,
+    shape: tuple[int, int],
     score_thresholds: F64,
-    plain: Array,
-    true_positives: Array,
-    false_positives: Array,
+    out: tuple[Array, Array],
 ) -> None:
+    """True and false positives with score >= each threshold.
+
+    Args:
+        outcomes: hit uint64 [n], ignored uint64 [n], score float64 [n].
+        score_thresholds: float64 [k], ascending.
+        out: zeros: true and false positives, int64 [s, k + 1, t * a] each; entry c + 1 is for
+            threshold c, entry 0 for no threshold.
+    """
+    hit, ignored, score = outcomes
+    true_positives, false_positives = out
+    n_thresholds, n_areas = shape
     one = np.uint64(1)
     n_variants = n_thresholds * n_areas
-    every = ~np.uint64(0) >> np.uint64(64 - n_variants)
-    of_area = ~np.uint64(0) >> np.uint64(64 - n_thresholds)
-    lows = np.uint64(0)
-    for a in range(n_areas):
-        lows |= one << np.uint64(a * n_thresholds)
+    every, of_area, lows = _masks(n_thresholds, n_areas)
     n_scores = score_thresholds.size
-    for s in range(start.size - 1):
+    plain = np.empty((n_areas, n_scores + 1), np.int64)
+    for s in range(first, last):
         reached = n_scores
         for a in range(n_areas):
             for c in range(n_scores + 1):
@@ -614,38 +487,3 @@ def _histogram(
         for c in range(n_scores + 1):
             for v in range(n_variants):
                 false_positives[s, c, v] += plain[v // n_thresholds, c]
-
-
-def count_by_threshold(
-    first: int,
-    last: int,
-    start: Array,
-    order: Array,
-    outcomes: tuple[Array, Array, Array],
-    weight: Array,
-    shape: tuple[int, int],
-    score_thresholds: Array,
-    out: tuple[Array, Array],
-) -> None:
-    """True and false positives with score >= each threshold.
-
-    Args:
-        outcomes: hit uint64 [n], ignored uint64 [n], score float64 [n].
-        score_thresholds: float64 [k], ascending.
-        out: zeros: true and false positives, int64 [s, k + 1, t * a] each; entry c + 1 is for
-            threshold c, entry 0 for no threshold.
-    """
-    hit, ignored, score = outcomes
-    _histogram(
-        start[first : last + 1],
-        order,
-        hit,
-        ignored,
-        score,
-        weight,
-        shape[0],
-        shape[1],
-        score_thresholds,
-        np.empty((shape[1], score_thresholds.size + 1), np.int64),
-        *(array[first:last] for array in out),
-    )

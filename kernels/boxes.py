@@ -32,21 +32,13 @@ _BLOCK = 1 << 14  # fewest rows per call of a thread
 def _lay_out(
     position: Array,
     datum: Array,
-    xmin: Array,
-    ymin: Array,
-    xmax: Array,
-    ymax: Array,
-    width: Array,
-    height: Array,
-    score: Array,
+    columns: tuple[Array, Array, Array, Array, Array, Array, Array],
     from_extent: bool,
     first: int,
-    boxes: Array,
-    area: Array,
-    datum_out: Array,
-    row_out: Array,
-    score_out: Array,
+    out: tuple[Array, Array, Array, Array, Array],
 ) -> None:
+    xmin, ymin, xmax, ymax, width, height, score = columns
+    boxes, area, datum_out, row_out, score_out = out
     annotated = width.size > 0
     scored = score.size > 0
     for i in range(position.size):
@@ -120,10 +112,9 @@ def lay_out(
 
     def run(first: int, last: int) -> None:
         for number, before, at in blocks[first:last]:
-            here = [column[at : at + _BLOCK] for column in columns[number]]
+            here: Any = tuple(column[at : at + _BLOCK] for column in columns[number])
             rows = slice(before + at, before + at + here[0].size)
-            arguments: list[Any] = [*(code[rows] for code in codes), *here, from_extent, rows.start]
-            _lay_out(*[*arguments, *out])
+            _lay_out(codes[0][rows], codes[1][rows], here, from_extent, rows.start, out)
 
     # Each row has a separate target, so ranges of rows do not overlap.
     starts = [before + at for _, before, at in blocks]
@@ -189,20 +180,13 @@ def _iou(shared: float, area: float, other: float, crowd: Any, lowest: float, bo
 def _every(
     first: int,
     last: int,
-    p_start: I64,
-    p_place: I32,
-    p_boxes: F64,
-    p_area: F64,
-    p_key: I32,
-    g_start: I64,
-    g_place: I32,
-    g_boxes: F64,
-    g_area: F64,
-    g_key: I32,
-    g_crowd: Bools,
+    predictions: tuple[I64, I32, F64, F64, I32],
+    ground_truths: tuple[I64, I32, F64, F64, I32, Bools],
     lowest: float,
     bound: bool,
 ) -> Any:
+    p_start, p_place, p_boxes, p_area, p_key = predictions
+    g_start, _g_place, g_boxes, g_area, g_key, g_crowd = ground_truths
     capacity = 1024
     p_out = np.empty(capacity, np.int32)
     g_out = np.empty(capacity, np.int32)
@@ -233,23 +217,19 @@ def _every(
 
 @kernel
 def _swept(
-    p_boxes: F64,
-    p_area: F64,
-    p_key: I32,
-    g_boxes: F64,
-    g_area: F64,
-    g_key: I32,
-    g_crowd: Bools,
+    predictions: tuple[F64, F64, I32],
+    ground_truths: tuple[F64, F64, I32, Bools],
     lowest: float,
     bound: bool,
-    p_out: Array,
-    g_out: Array,
-    iou_out: Array,
+    out: tuple[Array, Array, Array],
 ) -> int:
     """Count the pairs of one datum; both sides are ordered by left edge.
 
     Pairs are written up to the length of the outputs: arrays that grow would slow the loop down.
     """
+    p_boxes, p_area, p_key = predictions
+    g_boxes, g_area, g_key, g_crowd = ground_truths
+    p_out, g_out, iou_out = out
     n = 0
     # a ground truth that ends before a prediction begins overlaps no later one: it is unlinked
     following = np.arange(g_area.size + 1)  # the first one, then the successor of each
@@ -278,18 +258,17 @@ def _swept(
     return n
 
 
-def _of_many(predictions: list[Array], ground_truths: list[Array], *rule: Any) -> Found:
+def _of_many(
+    predictions: list[Array], ground_truths: list[Array], lowest: float, bound: bool
+) -> Found:
     """Pairs of a large datum: rows of its predictions and ground truths, by both, and IoUs."""
     p_order, g_order = (np.argsort(side[0][:, 0]) for side in (predictions, ground_truths))
-    arguments: list[Any] = [
-        column[order]
-        for side, order in ((predictions, p_order), (ground_truths, g_order))
-        for column in side
-    ]
+    ours: Any = tuple(column[p_order] for column in predictions)
+    theirs: Any = tuple(column[g_order] for column in ground_truths)
     n = 4 * (p_order.size + g_order.size)
     while True:
         p, g, iou = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.float64)
-        n_pairs: int = _swept(*[*arguments, *rule, p, g, iou])
+        n_pairs = _swept(ours, theirs, lowest, bound, (p, g, iou))
         if n_pairs <= n:
             break
         n = n_pairs
@@ -314,7 +293,7 @@ def _pairs(
     at = first
     for dense in [*(first + np.flatnonzero(many)).tolist(), last]:
         if at < dense or not parts:
-            parts.append(_every(*[at, dense, *predictions, *ground_truths, lowest, bound]))
+            parts.append(_every(at, dense, predictions, ground_truths, lowest, bound))
         if dense < last:
             rows = p_place[start[dense] : start[dense + 1]]
             low, high = g_start[dense : dense + 2].tolist()

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .bits import set_bits
 from .jit import F64, I32, I64, U8, U64, Array, MaybeI32, MaybeMatrix, frozen, inner, kernel
 
 # A stable hash of datum ids, which selects the bucket of a datum: SplitMix64's finaliser for
@@ -533,21 +534,10 @@ def _swapped_units(keys: U64, units: I64, seed: Any, first: int, out: Array) -> 
         last = (np.uint64(1) << rest) - np.uint64(1)
         for d in range(out.shape[1]):
             draw_state = mixed(state + np.uint64(first + d + 1) * np.uint64(_GOLDEN))
-            many = _ones(mixed(draw_state) & last)
+            many = set_bits(mixed(draw_state) & last)
             for j in range(words):
-                many += _ones(mixed(draw_state + np.uint64(j + 1) * np.uint64(_GOLDEN)))
-            out[i, d] = many
-
-
-@inner
-def _ones(word: Any) -> Any:
-    """Number of bits that are set. Source: H. Warren, Hacker's Delight (2012), 5-1."""
-    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    word = (word & np.uint64(0x3333333333333333)) + (
-        (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
-    )
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+                many += set_bits(mixed(draw_state + np.uint64(j + 1) * np.uint64(_GOLDEN)))
+            out[i, d] = np.float64(many)
 
 
 def swap_counts(keys: Array, units: Array, seed: int, first: int, last: int) -> Array:
@@ -639,26 +629,24 @@ def _place(keys: Array, key: int) -> int:
 
 
 @kernel
-def _join_slices(
-    first: int,
-    last: int,
-    level: Level,
-    column: I32,
-    scoring: Scoring,
-    start: Array,
-    children: Array,
-) -> None:
-    """Count the last items of the children of each slice, or write them if ``children`` has room.
+def join_slices(
+    first: int, last: int, level: Level, column: I32, scoring: Scoring
+) -> tuple[Array, Array]:
+    """Slices of the next level that grow from slices [first, last).
 
-    ``start`` int64 [last - first + 1] is written if ``children`` is empty, otherwise read.
+    Args:
+        level: all slices of that level that were not dropped.
+        column: int32 [items], column of each item, ascending.
+
+    Returns:
+        int64 [last - first + 1] offsets, and int32 last items of the new slices, ascending within
+        each.
     """
     items, key, rows, size, total, worst = level
     n_items, deep = column.size, items.shape[1]
-    counting = children.size == 0
+    start, children = np.zeros(last - first + 1, np.int64), np.empty(256, np.int32)
     n_children = 0
     for p in range(first, last):
-        if counting:
-            start[p - first] = n_children
         last_column = column[items[p, deep - 1]]
         for q in range(p + 1, items.shape[0]):
             alike = True
@@ -697,54 +685,40 @@ def _join_slices(
             bound = _highest_score(most, errors, high, scoring)
             if bound + 1e-9 * (1.0 + abs(bound)) < scoring.beat:  # sums are rounded
                 continue
-            if not counting:
-                children[start[p - first] + n_children] = item
+            if n_children == children.size:
+                children = np.concatenate((children, np.empty(n_children, np.int32)))
+            children[n_children] = item
             n_children += 1
-        if not counting:
-            n_children = 0
-    if counting:
-        start[last - first] = n_children
-
-
-def join_slices(
-    first: int, last: int, level: Level, column: Array, scoring: Scoring
-) -> tuple[Array, Array]:
-    """Slices of the next level that grow from slices [first, last).
-
-    Args:
-        level: all slices of that level that were not dropped.
-        column: int32 [items], column of each item, ascending.
-
-    Returns:
-        int64 [last - first + 1] offsets, and int32 last items of the new slices, ascending within
-        each.
-    """
-    start = np.zeros(last - first + 1, np.int64)
-    _join_slices(first, last, level, column, scoring, start, np.zeros(0, np.int32))
-    children = np.zeros(start[-1], np.int32)
-    if children.size:
-        _join_slices(first, last, level, column, scoring, start, children)
-    return start, children
+        start[p - first + 1] = n_children
+    return start, children[:n_children].copy()
 
 
 @kernel
-def _measure_slices(
-    code: I32,
-    error: F64,
-    weight: F64,
-    column: I32,
-    items: I32,
-    start: I64,
-    children: I32,
-    rows: Array,
-    cells: Any,
-    out: Any,
-) -> None:
+def measure_slices(
+    code: I32, error: F64, weight: F64, column: I32, items: I32, start: I64, children: I32
+) -> tuple[Array, Array, Array, Array]:
+    """Rows, size, sum and highest of the errors of new slices.
+
+    Args:
+        code: int32 [columns, n], item of each row, -1 for no item.
+        error: float64 [n], not below 0.
+        weight: float64 [n], above 0; [0] if each row weighs 1.
+        column: int32 [items], column of each item.
+        items: int32 [m, level], the slices that grow.
+        start: int64 [m + 1], offsets of their new slices.
+        children: int32 [k], last items of the new slices.
+
+    Returns:
+        int64, and three float64 [k], as in :class:`Level`; sums are added by ascending row.
+    """
     n, deep = error.size, items.shape[1]
     weighed = weight.size > 0
     n_rows = np.zeros(deep, np.int64)
-    many, heavy, errors, high = cells
-    count, size, total, worst = out
+    rows = np.empty((deep, n + 1), np.int32)  # behind its rows the item they have
+    rows[:, n] = -1
+    many, count = np.zeros(column.size, np.int64), np.zeros(children.size, np.int64)
+    heavy, errors, high = np.zeros(column.size), np.zeros(column.size), np.zeros(column.size)
+    size, total, worst = np.zeros(children.size), np.zeros(children.size), np.zeros(children.size)
     for p in range(items.shape[0]):
         if start[p] == start[p + 1]:
             continue
@@ -798,46 +772,4 @@ def _measure_slices(
                     heavy[item] = 0.0
                     errors[item] = 0.0
                     high[item] = 0.0
-
-
-def measure_slices(
-    code: Array,
-    error: Array,
-    weight: Array,
-    column: Array,
-    items: Array,
-    start: Array,
-    children: Array,
-) -> tuple[Array, Array, Array, Array]:
-    """Rows, size, sum and highest of the errors of new slices.
-
-    Args:
-        code: int32 [columns, n], item of each row, -1 for no item.
-        error: float64 [n], not below 0.
-        weight: float64 [n], above 0; [0] if each row weighs 1.
-        column: int32 [items], column of each item.
-        items: int32 [m, level], the slices that grow.
-        start: int64 [m + 1], offsets of their new slices.
-        children: int32 [k], last items of the new slices.
-
-    Returns:
-        int64, and three float64 [k], as in :class:`Level`; sums are added by ascending row.
-    """
-    n_items, n = column.size, error.size
-    cells, out = (
-        (np.zeros(m, np.int64), np.zeros(m), np.zeros(m), np.zeros(m))
-        for m in (n_items, children.size)
-    )
-    _measure_slices(
-        code,
-        error,
-        weight,
-        column,
-        items,
-        start,
-        children,
-        np.full((items.shape[1], n + 1), -1, np.int32),  # behind its rows the item they have
-        cells,
-        out,
-    )
-    return out
+    return count, size, total, worst

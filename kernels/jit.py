@@ -116,8 +116,9 @@ def _conversion_of(hint: Any, name: str, scope: dict[str, Any]) -> str:
         some = f"_frozen({name}, _{dtype.__name__})"
         if kind is not Any:
             return some
-        scope[f"_no_{name}"] = frozen(np.empty((0,) * sum(dimensions or [1])), dtype)
-        return f"_no_{name} if {name} is None else {some}"
+        empty = f"_no_{dtype.__name__}_{sum(dimensions or [1])}"
+        scope[empty] = frozen(np.empty((0,) * sum(dimensions or [1])), dtype)
+        return f"{empty} if {name} is None else {some}"
     parts: list[Any] = []
     head = ""
     if get_origin(hint) is tuple:

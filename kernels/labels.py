@@ -13,7 +13,7 @@ Arguments of these names are the same everywhere:
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,16 +31,11 @@ N_OUTCOMES = 3
 
 @kernel
 def _outcomes(
-    unit: I32,
-    label: I32,
-    score: F64,
-    truth_start: MaybeI64,
-    truth: I32,
-    outcome: Array,
-    hard: Array,
-    hard_score: Array,
+    rows: tuple[I32, I32, F64], truth_start: MaybeI64, truth: I32, out: tuple[Array, Array, Array]
 ) -> None:
     """Outcome of every row, and the best row's label of every unit."""
+    unit, label, score = rows
+    outcome, hard, hard_score = out
     for i in range(label.size):
         u = unit[i]
         if truth_start.size:
@@ -85,23 +80,16 @@ def match_labels(
     outcome = np.empty(label.size, np.uint8)
     hard = np.full(n_units if want_hard else 0, -1, np.int32)
     hard_score = np.full(hard.size, np.nan)
-    _outcomes(unit, label, score, truth_start, truth, outcome, hard, hard_score)
+    _outcomes((unit, label, score), truth_start, truth, (outcome, hard, hard_score))
     return outcome, hard, hard_score
 
 
 @kernel
 def _truth_ranks(
-    unit: I32,
-    label: I32,
-    score: F64,
-    outcome: U8,
-    first_wins: bool,
-    at: Array,
-    true_score: Array,
-    rank: Array,
-    squared: Array,
-    lost: Array,
+    rows: tuple[I32, I32, F64, U8], first_wins: bool, out: tuple[Array, Array, Array, Array, Array]
 ) -> None:
+    unit, label, score, outcome = rows
+    at, true_score, rank, squared, lost = out
     for i in range(label.size):
         u = unit[i]
         if outcome[i] == 1:
@@ -141,18 +129,9 @@ def true_label_facts(
     true_score = np.full(n_units, np.nan)
     rank = np.zeros(n_units, np.int32)
     squared, lost = np.zeros((2, n_units))
-    _truth_ranks(
-        unit,
-        label,
-        score,
-        outcome,
-        first_wins,
-        np.full(n_units, -1, np.int64),
-        true_score,
-        rank,
-        squared,
-        lost,
-    )
+    at = np.full(n_units, -1, np.int64)
+    out = at, true_score, rank, squared, lost
+    _truth_ranks((unit, label, score, outcome), first_wins, out)
     return true_score, rank, squared + lost
 
 
@@ -169,12 +148,10 @@ def _weigh(
     bits: Array,
     n_labels: int,
     first: int,
-    right: Array,
-    predicted: Array,
-    stray: Array,
-    actual: Array,
+    onto: tuple[Array, Array, Array, Array],
 ) -> None:
     """Add the weight of every unit, exactly, to the sums of its group."""
+    right, predicted, stray, actual = onto
     for u in range(truth.size):
         g = 0
         if group.size:
@@ -250,8 +227,8 @@ def weigh_hard(
         bits = one.reserve(weight)
     if not onto.actual.chunks.shape[1]:
         return  # all weights are 0
-    chunks = [one.chunks for one in onto]
-    _weigh(truth, hard, datum, group, bits, n_labels, onto.actual.first, *chunks)
+    chunks: Any = tuple(one.chunks for one in onto)
+    _weigh(truth, hard, datum, group, bits, n_labels, onto.actual.first, chunks)
     for one in onto:
         one.carry()
 
@@ -288,30 +265,26 @@ def _add(
 
 @kernel
 def _cells(
-    place_start: I64,
-    place_datum: I32,
-    place_unit: I32,
+    places: tuple[I64, I32, I32],
     key: I32,
     group: MaybeI32,
-    row_start: I64,
-    row_unit: I32,
-    row_level: I32,
-    truth_start: I64,
-    truth_unit: I32,
-    best: I32,
-    judged: U8,
-    level: Array,
-    true: Array,
+    scored: tuple[I64, I32, I32],
+    true_labels: tuple[I64, I32],
+    units: tuple[I32, U8],
     present: Array,
     counts: Array,
-    full: Array,
-    n: Array,
     shown: Array,
     absent_too: bool,
 ) -> None:
     """Count every label against every datum of its key, in datum order."""
+    place_start, place_datum, place_unit = places
+    row_start, row_unit, row_level = scored
+    truth_start, truth_unit = true_labels
+    best, judged = units
     n_labels = key.size
     n_scores = counts.shape[1] - 1
+    level, true = np.full(best.size, -1, np.int32), np.zeros(best.size, np.uint8)
+    full, n = np.zeros(len(counts), np.int32), np.zeros((len(counts), n_scores), np.int32)
     for label in range(n_labels):
         rows = row_start[label], row_start[label + 1]
         truths = truth_start[label], truth_start[label + 1]
@@ -380,36 +353,15 @@ def detailed_cells(
         label, kind, threshold], kinds in the order of the constants above; the first datums of
         each, int32 [group, label, kind, threshold, n_shown], padded with -1.
     """
-    n_units = judged.size
-    best = np.zeros(n_units, np.int32)
+    best = np.zeros(judged.size, np.int32)
     np.maximum.at(best, rows[1], rows[2].astype(np.int32))
     shape = (n_groups, key.size, N_CELLS)
     flat = n_groups * key.size * N_CELLS
     present = np.zeros((n_groups, key.size), np.bool_)
     counts = np.zeros((flat, n_scores + 1), np.int64)
     shown = np.full((flat, n_scores, n_shown), -1, np.int32)
-    _cells(
-        places[0],
-        places[1],
-        places[2],
-        key,
-        group,
-        rows[0],
-        rows[1],
-        rows[2],
-        truths[0],
-        truths[1],
-        best,
-        judged,
-        np.full(n_units, -1, np.int32),
-        np.zeros(n_units, np.uint8),
-        present,
-        counts,
-        np.zeros(flat, np.int32),
-        np.zeros((flat, n_scores), np.int32),
-        shown,
-        absent_too,
-    )
+    units = best, judged
+    _cells(places, key, group, rows, truths, units, present, counts, shown, absent_too)
     summed = np.cumsum(counts[:, :-1], axis=1).reshape(*shape, n_scores)
     return present, summed, shown.reshape(*shape, n_scores, n_shown)
 

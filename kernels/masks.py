@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .jit import F64, I32, I64, U8, U32, Array, allocating, frozen, inner, kernel
+from .jit import F64, I32, I64, U8, U32, Array, allocating, inner, kernel
 
 # Masks as runs of ones. Run i is the pixels [begin[i], end[i]), counted down the columns of the
 # image as in COCO unless stated otherwise. Runs of one mask ascend and never touch, so equal masks
@@ -154,17 +154,15 @@ def _number(data: Array, p: int, stop: int) -> tuple[Any, Any]:
     return 0, -2
 
 
+Written = tuple[I64, Array, Array, Array, Array]
+"""Offsets of the places for each mask's runs, int64 [n + 1]; written: begin and end of runs, number
+of runs of each mask, and the outcome of reading it.
+"""
+
+
 @kernel
-def _decode(
-    data: Array,
-    offset: Array,
-    pixels: Array,
-    room: Array,
-    begin: Array,
-    end: Array,
-    used: Array,
-    fault: Array,
-) -> None:
+def _decode(data: U8, offset: I64, pixels: I64, out: Written) -> None:
+    room, begin, end, used, fault = out
     for i in range(pixels.size):
         first, at = room[i], room[i]
         p, stop = offset[i], offset[i + 1]
@@ -208,16 +206,8 @@ def _decode(
 
 
 @kernel
-def _from_counts(
-    count: Array,
-    offset: Array,
-    pixels: Array,
-    room: Array,
-    begin: Array,
-    end: Array,
-    used: Array,
-    fault: Array,
-) -> None:
+def _from_counts(count: I64, offset: I64, pixels: I64, out: Written) -> None:
+    room, begin, end, used, fault = out
     for i in range(pixels.size):
         first, at = room[i], room[i]
         position, wrong = 0, 0
@@ -261,27 +251,20 @@ class Room:
 
     def decode(self, first: int, last: int, data: Array, offset: Array, pixels: Array) -> None:
         """Read the compressed strings [first, last); ``data`` uint8 has their characters."""
-        self._read(_decode, first, last, frozen(data, np.uint8), offset, pixels)
+        self._read(_decode, first, last, data, offset, pixels)
 
     def from_counts(
         self, first: int, last: int, count: Array, offset: Array, pixels: Array
     ) -> None:
         """Read the lists of counts [first, last) of ``count`` int64."""
-        self._read(_from_counts, first, last, frozen(count, np.int64), offset, pixels)
+        self._read(_from_counts, first, last, count, offset, pixels)
 
     def _read(
         self, function: Any, first: int, last: int, values: Array, offset: Array, pixels: Array
     ) -> None:
-        function(
-            values,
-            frozen(offset[first : last + 1], np.int64),
-            frozen(pixels[first:last], np.int64),
-            frozen(self._start[first : last + 1], np.int64),
-            self._begin,
-            self._end,
-            self._used[first:last],
-            self.fault[first:last],
-        )
+        some, ends = slice(first, last), slice(first, last + 1)
+        runs = self._start[ends], self._begin, self._end
+        function(values, offset[ends], pixels[some], (*runs, self._used[some], self.fault[some]))
 
     def runs(self) -> Runs:
         """Runs of all codes, once every range was read; to be called once."""
@@ -577,21 +560,16 @@ def _changes(one: Array, n: int, two: Array, m: int, out: Array) -> Any:
 
 
 @allocating
-def _stretches(
-    begin: Array,
-    end: Array,
-    first: int,
-    last: int,
-    size: int,
-    line: int,
-    last_line: int,
-    stretch: Array,
-    place: Array,
-) -> Any:
-    """Write first pixel, end and line of every stretch, and count opened minus closed per pixel."""
+def _stretches(begin: Array, end: Array, size: int, stretch: Array, place: Array) -> Any:
+    """Write first pixel, end and line of every stretch of a mask's runs.
+
+    Also count opened minus closed stretches per pixel.
+    """
+    last = begin.size
+    line, last_line = np.int64(begin[0]) // size, (np.int64(end[last - 1]) - 1) // size
     one, two = np.empty(size + 2, np.int64), np.empty(size + 2, np.int64)
     changes = np.empty(2 * size + 4, np.int64)
-    n, m, k, used = 0, 0, first, 0
+    n, m, k, used = 0, 0, 0, 0
     for y in range(line, last_line + 2):
         m = 0
         if y <= last_line:
@@ -643,7 +621,7 @@ def transpose(runs: Runs, length: I64, lines: I64) -> Runs:
         # A run is a piece in every line it touches, and a piece is part of two stretches at most.
         stretch = np.empty(6 * (last - first + last_line - line + 1), np.int64)
         place = np.zeros(size + 1, np.int64)
-        used = _stretches(begin, end, first, last, size, line, last_line, stretch, place)
+        used = _stretches(begin[first:last], end[first:last], size, stretch, place)
         total, here = 0, 0
         for x in range(size):
             here += place[x]
@@ -754,17 +732,12 @@ def _first_after(end: Array, low: int, high: int, position: Any) -> Any:
 
 
 @inner
-def shared(
-    begin: Array,
-    end: Array,
-    i: Any,
-    last: int,
-    other_begin: Array,
-    other_end: Array,
-    j: Any,
-    other_last: int,
-) -> Any:
-    """Pixels that the runs [i, last) of one mask share with the runs [j, other_last) of another."""
+def shared(runs: Any, row: int, other_runs: Any, other: int) -> Any:
+    """Pixels that a mask shares with another one."""
+    (start, begin, end), (other_start, other_begin, other_end) = runs, other_runs
+    i: Any = start[row]
+    j: Any = other_start[other]
+    last, other_last = start[row + 1], other_start[other + 1]
     if i == last or j == other_last:
         return 0
     i = _first_after(end, i, last, other_begin[j])
@@ -792,8 +765,6 @@ def mask_overlaps(
         other_runs: m masks.
         other_box: float64 [m, 4].
     """
-    start, begin, end = runs
-    other_start, other_begin, other_end = other_runs
     n = np.empty(row.size, np.int64)
     for k in range(n.size):
         a, b = row[k], other[k]
@@ -801,16 +772,7 @@ def mask_overlaps(
         if min(box[a, 2], other_box[b, 2]) > max(box[a, 0], other_box[b, 0]) and min(
             box[a, 3], other_box[b, 3]
         ) > max(box[a, 1], other_box[b, 1]):
-            n[k] = shared(
-                begin,
-                end,
-                start[a],
-                start[a + 1],
-                other_begin,
-                other_end,
-                other_start[b],
-                other_start[b + 1],
-            )
+            n[k] = shared(runs, a, other_runs, b)
     return n
 
 
@@ -925,15 +887,13 @@ def _count_crossings(
 def _fill(
     xy: F64,
     ring_start: I64,
-    width: I64,
-    height: I64,
-    low: I64,
-    high: I64,
+    size: tuple[I64, I64],
+    bounds: tuple[I64, I64],
     room: I64,
-    to_begin: Array,
-    to_end: Array,
-    used: Array,
+    out: tuple[Array, Array, Array],
 ) -> None:
+    (height, width), (low, high) = size, bounds
+    to_begin, to_end, used = out
     place, y = np.empty(0, np.int64), np.empty(0, np.int64)
     for r in range(used.size):
         used[r] = 0
@@ -998,7 +958,7 @@ def rasterise_rings(xy: Array, ring_start: Array, height: Array, width: Array) -
     np.cumsum(n >> 1, out=room[1:])  # a closed ring crosses a column an even number of times
     begin, end = np.empty(int(room[-1]), np.uint32), np.empty(int(room[-1]), np.uint32)
     used = np.empty(n.size, np.int64)
-    _fill(xy, ring_start, width, height, low, high, room, begin, end, used)
+    _fill(xy, ring_start, (height, width), (low, high), room, (begin, end, used))
     return closed(room, used, begin, end)
 
 

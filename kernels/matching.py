@@ -473,28 +473,15 @@ class Gains(NamedTuple):
 
 
 @inner
-def _first(
-    k0: int,
-    k1: int,
-    threshold: float,
-    at: Any,
-    p0: int,
-    p1: int,
-    place: Array,
-    iou: Array,
-    score: Array,
-    row: Array,
-    small: Array,
-    used: Array,
-    stamp: int,
-) -> int:
+def _first(both: Anew, j: int, low: float, at: Any, p0: int, p1: int, used: Array, now: int) -> int:
     """Free prediction of the highest score with enough overlap with a ground truth; -1 for none."""
+    score, row, place = both.score, both.p_row, both.place
     best = -1
-    for k in range(k0, k1):
+    for k in range(both.near[j], both.near[j + 1]):
         p = place[k]
-        if iou[k] < threshold or used[p] == stamp:
+        if both.iou[k] < low or used[p] == now:
             continue
-        if (p < p0 or p >= p1) and small[p] & at == np.uint64(0):
+        if (p < p0 or p >= p1) and both.small[p] & at == np.uint64(0):
             continue
         if best < 0 or score[p] > score[best] or (score[p] == score[best] and row[p] < row[best]):
             best = p
@@ -503,29 +490,17 @@ def _first(
 
 @inner
 def _most(
-    k0: int,
-    k1: int,
-    threshold: float,
-    at: Any,
-    p0: int,
-    p1: int,
-    lowest: float,
-    place: Array,
-    iou: Array,
-    score: Array,
-    row: Array,
-    small: Array,
-    used: Array,
-    stamp: int,
+    both: Anew, j: int, low: float, at: Any, p0: int, p1: int, lowest: float, used: Array, now: int
 ) -> int:
     """Free prediction with the largest overlap and a score from ``lowest`` on; -1 for none."""
+    row, place, iou = both.p_row, both.place, both.iou
     best = -1
     most = 0.0
-    for k in range(k0, k1):
+    for k in range(both.near[j], both.near[j + 1]):
         p = place[k]
-        if iou[k] < threshold or used[p] == stamp or p < p0 or p >= p1:
+        if iou[k] < low or used[p] == now or p < p0 or p >= p1:
             continue
-        if score[p] < lowest or small[p] & at != np.uint64(0):
+        if both.score[p] < lowest or both.small[p] & at != np.uint64(0):
             continue
         if best < 0 or iou[k] > most or (iou[k] == most and row[p] < row[best]):
             best = p
@@ -540,7 +515,7 @@ def match_anew(first: int, last: int, both: Anew, thresholds: Array, out: Gains)
     Args:
         thresholds: float64 [variants], IoU from which a pair overlaps enough.
     """
-    p_start, p_datum, p_row, score, small, absorbed, p_alpha = both[:7]
+    p_start, p_datum, _p_row, score, small, absorbed, p_alpha = both[:7]
     g_start, g_datum, regular, g_alpha, pair_start, place, iou = both[7:]
     rank, hit, ignored, assigned, gains = out
     used, linked = np.zeros(score.size, np.int64), np.zeros(score.size, np.int64)
@@ -580,21 +555,7 @@ def match_anew(first: int, last: int, both: Anew, thresholds: Array, out: Gains)
                         linked[place[k]] = stamp
                 of_pairs = stamp
                 for j in range(g0, g):
-                    p = _first(
-                        pair_start[j],
-                        pair_start[j + 1],
-                        low,
-                        at,
-                        p0,
-                        p2,
-                        place,
-                        iou,
-                        score,
-                        p_row,
-                        small,
-                        used,
-                        stamp,
-                    )
+                    p = _first(both, j, low, at, p0, p2, used, stamp)
                     if p < 0:
                         continue
                     used[p] = stamp
@@ -625,22 +586,7 @@ def match_anew(first: int, last: int, both: Anew, thresholds: Array, out: Gains)
                         true, wrong = 0, 0
                         more, less = np.int64(0), np.int64(0)
                     for j in range(g0, g if again else g0):
-                        p = _most(
-                            pair_start[j],
-                            pair_start[j + 1],
-                            low,
-                            at,
-                            p0,
-                            p2,
-                            lowest,
-                            place,
-                            iou,
-                            score,
-                            p_row,
-                            small,
-                            used,
-                            stamp,
-                        )
+                        p = _most(both, j, low, at, p0, p2, lowest, used, stamp)
                         if p < 0:
                             continue
                         used[p] = stamp
@@ -933,25 +879,20 @@ def match_first_best(
 def _cells(
     start: I64,
     order: I32,
-    predicted: I32,
-    bits: U64,
-    times: I64,
+    matches: tuple[I32, U64, I64],
     ious: F64,
     score_thresholds: F64,
-    tp: Array,
-    fp: Array,
-    fn: Array,
-    row: Array,
+    counts: tuple[Array, Array, Array],
     write: bool,
     end: Array,
-    out_actual: Array,
-    out_predicted: Array,
-    out_iou: Array,
-    out_score: Array,
-    out_count: Array,
+    out: tuple[Array, Array, Array, Array, Array],
 ) -> None:
     """Run one of the two passes; see :func:`confusion_cells`."""
+    predicted, bits, times = matches
+    tp, fp, fn = counts
+    out_actual, out_predicted, out_iou, out_score, out_count = out
     n_groups, n_labels, n_ious, n_scores = tp.shape
+    row = np.empty(n_scores, np.int64)
     one = np.uint64(1)
     n = 0
     segment = 0
@@ -1036,8 +977,8 @@ def confusion_cells(
         count int64.
     """
     actual, predicted, threshold, bits = meetings
-    tp, fp, fn = (np.array(table, np.int64, order="C") for table in counts)
-    n_groups, n_labels, n_ious, n_scores = tp.shape
+    tables: Any = tuple(np.array(table, np.int64, order="C") for table in counts)
+    n_groups, n_labels, n_ious, _ = tables[0].shape
     n_segments = n_groups * n_ious * n_labels
     segment = (group * n_ious + threshold) * n_labels + actual
     segment[group < 0] = n_segments
@@ -1054,21 +995,7 @@ def confusion_cells(
             np.empty(n),
             np.empty(n, np.int64),
         )
-        _cells(
-            start,
-            order,
-            predicted,
-            bits,
-            times,
-            ious,
-            score_thresholds,
-            tp,
-            fp,
-            fn,
-            np.empty(n_scores, np.int64),
-            write,
-            end,
-            *out,
-        )
-        n = sum(int(np.count_nonzero(table)) for table in (tp, fp, fn)) + int(end[-1])
+        matches = predicted, bits, times
+        _cells(start, order, matches, ious, score_thresholds, tables, write, end, out)
+        n = sum(int(np.count_nonzero(table)) for table in tables) + int(end[-1])
     return end, out

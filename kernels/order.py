@@ -15,10 +15,11 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 
-from .jit import F64, I32, I64, U8, Array, frozen, kernel
+from .jit import F64, I32, I64, U8, Array, MaybeI32, frozen, kernel
 
 # Rows by label, then descending score, without a global sort: counting sorts by datum and label,
 # then a stable radix sort by score within each label. The order is pycocotools': label, descending
@@ -79,17 +80,10 @@ def group_by_label(datum: Array, label: Array, n_datums: int, n_labels: int) -> 
 
 @kernel
 def _rank(
-    score: Array,
-    bits: Array,
-    start: I64,
-    first: int,
-    last: int,
-    order: Array,
-    keys: Array,
-    places: Array,
-    counts: Array,
+    score: F64, start: I64, first: int, last: int, order: Array, keys: Array, places: Array
 ) -> None:
     """Sort the places of every label of [first, last) into ``order``."""
+    bits, counts = score.view(np.uint64), np.empty(256, np.int64)
     top = np.uint64(1) << np.uint64(63)
     none = np.uint64(0)
     low = np.uint64(255)
@@ -147,19 +141,9 @@ def rank_by_score(score: Array, start: Array, first: int, last: int, order: Arra
         order: int32 [n], written between ``start[first]`` and ``start[last]``: ``order[i]`` is the
             place of the i-th best row.
     """
-    score = frozen(score, np.float64)
     longest = int(np.diff(start[first : last + 1]).max(initial=0))
-    _rank(
-        score,
-        score.view(np.uint64),
-        start,
-        first,
-        last,
-        order,
-        np.empty((2, longest), np.uint64),
-        np.empty((2, longest), np.int32),
-        np.empty(256, np.int64),
-    )
+    keys, places = np.empty((2, longest), np.uint64), np.empty((2, longest), np.int32)
+    _rank(score, start, first, last, order, keys, places)
 
 
 @kernel
@@ -216,9 +200,9 @@ _LOW, _SIGN = np.uint64((1 << 11) - 1), np.uint64(1 << 63)
 
 
 @kernel
-def _sort(
-    start: I64, first: int, last: int, longest: int, lows: Array, highs: Array, score: Array
-) -> None:
+def sort_short(start: I64, first: int, last: int, longest: int, score: Array) -> None:
+    """Sort ranges of at most ``longest`` values in place, ascending; skip longer ones."""
+    lows, highs = np.empty(_DEPTH, np.int64), np.empty(_DEPTH, np.int64)
     for s in range(first, last):
         if start[s + 1] - start[s] > longest:
             continue
@@ -256,13 +240,6 @@ def _sort(
                     score[j] = score[j - 1]
                     j -= 1
                 score[j] = value
-
-
-def sort_short(start: Array, first: int, last: int, longest: int, score: Array) -> None:
-    """Sort ranges of at most ``longest`` values in place, ascending; skip longer ones."""
-    _sort(
-        start, first, last, longest, np.empty(_DEPTH, np.int64), np.empty(_DEPTH, np.int64), score
-    )
 
 
 @kernel
@@ -403,11 +380,15 @@ _MANY = 4096  # segments from which values are laid out in two rounds
 _BUCKETS = 512  # of the first round
 
 
+Places = tuple[U8, MaybeI32, MaybeI32, MaybeI32]
+"""Outcome, label, datum and its group of rows, which give the segment of each."""
+
+
 @kernel
-def _count(
-    outcome: U8, label: I32, datum: I32, group: I32, n_labels: int, n_outcomes: int, start: Array
-) -> None:
-    """Rows of every segment, into ``start[segment + 1]``."""
+def _segment_starts(rows: Places, n_groups: int, n_labels: int, n_outcomes: int) -> Array:
+    """CSR offsets of the segments; see :func:`partition`."""
+    outcome, label, datum, group = rows
+    start = np.zeros(n_groups * n_labels * n_outcomes + 1, np.int64)
     for i in range(outcome.size):
         g = 0
         if group.size:
@@ -416,6 +397,9 @@ def _count(
                 continue
         s = g * n_labels + (label[i] if label.size else 0)
         start[s * n_outcomes + outcome[i] + 1] += 1
+    for s in range(start.size - 1):
+        start[s + 1] += start[s]
+    return start
 
 
 @kernel
@@ -465,19 +449,17 @@ def _two(outcome: Array, offset: int, value: Array, begin: int, free: Array, out
 
 @kernel
 def _lay_out(
-    outcome: Array,
-    label: Array,
-    datum: Array,
-    group: Array,
+    rows: Places,
     n_labels: int,
     n_outcomes: int,
     offset: int,
-    value: Array,
+    value: F64,
     free: Array,
     out: Array,
     row: Array,
 ) -> None:
     """Values by segment, and their rows if ``row`` is not empty."""
+    outcome, label, datum, group = rows
     for i in range(offset, offset + value.size):
         g = 0
         if group.size:
@@ -494,20 +476,18 @@ def _lay_out(
 
 @kernel
 def _to_buckets(
-    outcome: Array,
-    label: Array,
-    datum: Array,
-    group: Array,
+    rows: Places,
     n_labels: int,
     n_outcomes: int,
     offset: int,
-    value: Array,
+    value: F64,
     shift: int,
     free: Array,
-    segment: Array,
-    out: Array,
+    out: tuple[Array, Array],
 ) -> None:
     """Values and their segments, roughly by segment: by its number shifted by ``shift``."""
+    outcome, label, datum, group = rows
+    segment, laid = out
     for i in range(offset, offset + value.size):
         g = group[datum[i] if datum.size else i]
         if g < 0:
@@ -516,7 +496,7 @@ def _to_buckets(
         at = free[s >> shift]
         free[s >> shift] = at + 1
         segment[at] = s
-        out[at] = value[i - offset]
+        laid[at] = value[i - offset]
 
 
 @kernel
@@ -563,14 +543,9 @@ def partition(
             return start, out, np.empty(0, np.int64)
         row = np.arange(outcome.size)  # the bits of integers are moved as those of doubles
         return start, out, _of_one_label([row.view(float)], outcome, only, n_labels)[1].view(int)
-    start = _segment_starts(outcome, label, datum, group, shape)
-    none = np.zeros(0, np.int32)
-    rows = (
-        frozen(outcome, np.uint8),
-        frozen(none if label is None else label, np.int32),
-        frozen(none if datum is None else datum, np.int32),
-        frozen(none if group is None else group, np.int32),
-    )
+    columns = [None if one is None else frozen(one, np.int32) for one in (label, datum, group)]
+    rows: Any = (frozen(outcome, np.uint8), *columns)
+    start = _segment_starts(rows, *shape)
     out = np.empty(int(start[-1]), np.float64)
     row = np.empty(out.size if want_rows else 0, np.int64)
     free = start[:-1].copy()
@@ -581,39 +556,15 @@ def partition(
         rough = free[:: 1 << shift].copy()
         segment, staged = np.empty(out.size, np.int32), np.empty_like(out)
         for part in parts:
-            value = frozen(part, np.float64)
-            _to_buckets(*rows, n_labels, n_outcomes, offset, value, shift, rough, segment, staged)
-            offset += value.size
+            to = rough, (segment, staged)
+            _to_buckets(rows, n_labels, n_outcomes, offset, part, shift, *to)
+            offset += part.size
         _from_buckets(segment, staged, free, out)
         return start, out, row
     for part in parts:
-        value = frozen(part, np.float64)
-        _lay_out(*rows, n_labels, n_outcomes, offset, value, free, out, row)
-        offset += value.size
+        _lay_out(rows, n_labels, n_outcomes, offset, part, free, out, row)
+        offset += part.size
     return start, out, row
-
-
-def _segment_starts(
-    outcome: Array,
-    label: Array | None,
-    datum: Array | None,
-    group: Array | None,
-    shape: tuple[int, int, int],
-) -> Array:
-    """CSR offsets of the segments; see :func:`partition`."""
-    n_groups, n_labels, n_outcomes = shape
-    start = np.zeros(n_groups * n_labels * n_outcomes + 1, np.int64)
-    none = np.zeros(0, np.int32)
-    _count(
-        outcome,
-        none if label is None else label,
-        none if datum is None else datum,
-        none if group is None else group,
-        n_labels,
-        n_outcomes,
-        start,
-    )
-    return np.cumsum(start, out=start)
 
 
 def only_label(label: Array | None) -> int | None:

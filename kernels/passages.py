@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from .bits import set_bits
 from .jit import F64, I32, I64, U8, Array, Bools, allocating, inner, kernel
 from .words import code_at
 
@@ -155,8 +156,9 @@ def _same(a: Array, at: int, b: Array, begin: int, length: int) -> bool:
 
 
 @inner
-def _index(data: Array, begin: int, end: int, bits: int, head: Array, link: Array, count: Array):  # type: ignore[no-untyped-def]
+def _index(data: Array, begin: int, end: int, bits: int, index: Any) -> None:
     """Chain the places of all runs of data[begin:end] by the hash of the run."""
+    head, link, count = index
     shift = np.uint64(64 - bits)
     head[: 1 << bits] = -1
     count[: 1 << bits] = 0
@@ -173,18 +175,10 @@ def _index(data: Array, begin: int, end: int, bits: int, head: Array, link: Arra
 
 @inner
 def _occurs(
-    hay: Array,
-    hay_begin: int,
-    hay_end: int,
-    bits: int,
-    head: Array,
-    link: Array,
-    count: Array,
-    needle: Array,
-    begin: int,
-    end: int,
+    hay: Array, first: int, last: int, bits: int, index: Any, needle: Array, begin: int, end: int
 ) -> bool:
-    """Check that needle[begin:end], at least a run long, occurs in the indexed haystack."""
+    """Check that needle[begin:end], at least a run long, occurs in hay[first:last], as indexed."""
+    head, link, count = index
     length = end - begin
     shift = np.uint64(64 - bits)
     fewest, offset, start = np.int64(1) << 62, 0, -1
@@ -196,8 +190,8 @@ def _occurs(
         if fewest == 0:
             return False
     while start >= 0:
-        at = hay_begin + start - offset
-        if at >= hay_begin and at + length <= hay_end and _same(hay, at, needle, begin, length):
+        at = first + start - offset
+        if at >= first and at + length <= last and _same(hay, at, needle, begin, length):
             return True
         start = link[start]
     return False
@@ -250,8 +244,8 @@ def match_substrings(
     most_bits = 8
     while 1 << most_bits < longest:
         most_bits += 1
-    head, count = np.empty(1 << most_bits, np.int32), np.empty(1 << most_bits, np.int32)
-    link = np.empty(longest, np.int32)
+    slots = 1 << most_bits
+    index = np.empty(slots, np.int32), np.empty(longest, np.int32), np.empty(slots, np.int32)
     for q in range(first, last):
         n_gold = g_start[q + 1] - g_start[q]
         for g in range(n_gold):
@@ -271,8 +265,8 @@ def match_substrings(
                     bits = 8
                     while 1 << bits < end - begin:
                         bits += 1
-                    _index(hay, begin, end, bits, head, link, count)
-                out[place] = _occurs(hay, begin, end, bits, head, link, count, needle, n0, n1)
+                    _index(hay, begin, end, bits, index)
+                out[place] = _occurs(hay, begin, end, bits, index, needle, n0, n1)
 
 
 # Summary-level ROUGE-L: the union of longest common subsequences (LCS) of all pairs of sentences,
@@ -291,12 +285,7 @@ def _zeros(rows: Array, at: int, columns: int) -> Any:
         bits = ~rows[at + w] if w < words or columns & 63 else np.uint64(0)
         if w == words and columns & 63:
             bits &= (_ONE << np.uint64(columns & 63)) - _ONE
-        bits -= (bits >> _ONE) & np.uint64(0x5555555555555555)
-        bits = (bits & np.uint64(0x3333333333333333)) + (
-            (bits >> np.uint64(2)) & np.uint64(0x3333333333333333)
-        )
-        bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-        total = total + np.int64((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))
+        total = total + np.int64(set_bits(bits))
     return total
 
 

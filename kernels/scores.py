@@ -187,17 +187,13 @@ def _sum(weight: Array, bits: Array, begin: int, end: int, first: int, sums: Arr
     return total
 
 
+Cells = tuple[int, Array]
+"""First chunk and chunks of exact sums."""
+
+
 @kernel
 def _weighted_wins(
-    positives: Bounds,
-    negatives: Bounds,
-    score: F64,
-    weight: F64,
-    bits: Array,
-    first: int,
-    sums: Array,
-    first_won: int,
-    won: Array,
+    positives: Bounds, negatives: Bounds, rows: tuple[F64, F64, I64], below_here: Cells, to: Cells
 ) -> None:
     """Twice the weight of pairs won by the positive, ties counting half, cell by segment.
 
@@ -205,6 +201,8 @@ def _weighted_wins(
     """
     p_start, p_stop = positives
     n_start, n_stop = negatives
+    score, weight, bits = rows
+    (first, sums), (first_won, won) = below_here, to
     product = np.empty(1)
     product_bits = product.view(np.int64)
     for s in range(p_start.size):
@@ -253,9 +251,8 @@ def wins(
     sums, won = ExactSums(2), ExactSums(positives[0].size)
     bits = sums.reserve(weight)
     won.reserve_products(sums)
-    _weighted_wins(
-        positives, negatives, score, weight, bits, sums.first, sums.chunks, won.first, won.chunks
-    )
+    cells = (sums.first, sums.chunks), (won.first, won.chunks)
+    _weighted_wins(positives, negatives, (score, weight, bits), *cells)
     won.carry()
     return won.rounded() / 2
 
@@ -288,19 +285,15 @@ def pair_wins(positives: Bounds, negatives: Bounds, score: F64) -> Array:
 def _points(
     positives: Bounds,
     negatives: Bounds,
-    score: F64,
-    weight: F64,
-    bits: Array,
-    first: int,
-    sums: Array,
-    start: Array,
-    threshold: Array,
-    tp: Array,
-    fp: Array,
+    rows: tuple[F64, F64, I64],
+    cells: Cells,
+    out: tuple[Array, Array, Array, Array],
     onward: bool,
 ) -> int:
     p_start, p_stop = positives
     n_start, n_stop = negatives
+    (score, weight, bits), (first, sums) = rows, cells
+    start, threshold, tp, fp = out
     at = 0
     for s in range(p_start.size):
         start[s] = at
@@ -372,21 +365,9 @@ def points(
     threshold, tp, fp = (np.empty(room) for _ in range(3))
     sums = ExactSums(2) if above is None else above
     weight = np.zeros(0) if weight is None else weight
-    bits = sums.reserve(weight)
-    n_points = _points(
-        positives,
-        negatives,
-        score,
-        weight,
-        bits,
-        sums.first,
-        sums.chunks,
-        start,
-        threshold,
-        tp,
-        fp,
-        above is not None,
-    )
+    rows = score, weight, sums.reserve(weight)
+    cells, out = (sums.first, sums.chunks), (start, threshold, tp, fp)
+    n_points = _points(positives, negatives, rows, cells, out, above is not None)
     sums.carry()
     return start, threshold[:n_points], tp[:n_points], fp[:n_points]
 
@@ -419,16 +400,10 @@ def first_reaching(begin: I64, end: I64, score: F64, thresholds: F64) -> Array:
 
 @kernel
 def _weights_reaching(
-    begin: I64,
-    end: I64,
-    score: F64,
-    bits: Array,
-    thresholds: F64,
-    first: int,
-    total: Array,
-    out: Array,
+    begin: I64, end: I64, score: F64, bits: I64, thresholds: F64, cells: Cells, out: Array
 ) -> None:
     """Weight at or above each threshold; the last column is the total."""
+    first, total = cells
     n = thresholds.size
     for s in range(begin.size):
         i = end[s] - 1
@@ -455,7 +430,7 @@ def weights_reaching(
     total = ExactSums(1)
     bits = total.reserve(weight)
     out = np.empty((begin.size, thresholds.size + 1))
-    _weights_reaching(begin, end, score, bits, thresholds, total.first, total.chunks, out)
+    _weights_reaching(begin, end, score, bits, thresholds, (total.first, total.chunks), out)
     return out[:, :-1], out[:, -1]
 
 
@@ -793,17 +768,15 @@ def _weigh(source: Any, first: int, last: int, out: Array) -> None:
 
 @kernel
 def _won(
-    p_start: I64,
-    p_stop: I64,
-    n_start: I64,
-    n_stop: I64,
+    positives: Bounds,
+    negatives: Bounds,
     source: Any,
     filled: Array,
     memory: Array,
-    won: Array,
-    hits: Array,
-    others: Array,
+    onto: tuple[Array, Array, Array],
 ) -> None:
+    (p_start, p_stop), (n_start, n_stop) = positives, negatives
+    won, hits, others = onto
     score, chunk, other_chunk = source.score, filled[0], filled[1]
     here, beside = memory[0], memory[1]
     for s in range(p_start.size):
@@ -843,17 +816,15 @@ def _won(
 
 @kernel
 def _precise(
-    p_start: I64,
-    p_stop: I64,
-    n_start: I64,
-    n_stop: I64,
+    positives: Bounds,
+    negatives: Bounds,
     source: Any,
     filled: Array,
     memory: Array,
-    total: Array,
-    hits: Array,
-    others: Array,
+    onto: tuple[Array, Array, Array],
 ) -> None:
+    (p_start, p_stop), (n_start, n_stop) = positives, negatives
+    total, hits, others = onto
     score, chunk, other_chunk = source.score, filled[0], filled[1]
     here = memory[0]
     for s in range(p_start.size):
@@ -885,14 +856,10 @@ def _precise(
                 out[d] += float(here[d]) * share if here[d] > 0 else 0.0
 
 
-Side = tuple[Array, Array]
-"""Starts and stops of the segments of positives, or of negatives, int64 [s]."""
-
-
 def _drawn(
     pass_over: Any,
-    positives: Side,
-    negatives: Side,
+    positives: Bounds,
+    negatives: Bounds,
     score: Array,
     own: Array | None,
     drawing: Drawing,
@@ -914,12 +881,12 @@ def _drawn(
     filled, memory = np.empty((2, _CHUNK, n_draws), kind), np.zeros((2, n_draws), dtype)
     hits, others = np.zeros((2, positives[0].size, n_draws), dtype)
     sums = np.zeros(hits.shape)
-    pass_over(*positives, *negatives, source, filled, memory, sums, hits, others)
+    pass_over(positives, negatives, source, filled, memory, (sums, hits, others))
     return np.stack([sums, hits, others])
 
 
 def drawn_wins(
-    positives: Side, negatives: Side, score: Array, own: Array | None, drawing: Drawing
+    positives: Bounds, negatives: Bounds, score: Array, own: Array | None, drawing: Drawing
 ) -> Array:
     """Weight of the pairs that positives win, ties counting half, per resample.
 
@@ -933,7 +900,7 @@ def drawn_wins(
 
 
 def drawn_precisions(
-    positives: Side, negatives: Side, score: Array, own: Array | None, drawing: Drawing
+    positives: Bounds, negatives: Bounds, score: Array, own: Array | None, drawing: Drawing
 ) -> Array:
     """Sums of weights of positives times the precision down to their score; as drawn_wins."""
     return _drawn(_precise, positives, negatives, score, own, drawing)

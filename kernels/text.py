@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .bits import set_bits
 from .jit import I32, I64, Array, inner, kernel
 from .passages import fill, walk
 
@@ -227,17 +228,6 @@ def edit_distances(
 
 
 @inner
-def ones(bits: Any) -> Any:
-    """Number of set bits."""
-    bits -= (bits >> _ONE) & np.uint64(0x5555555555555555)
-    bits = (bits & np.uint64(0x3333333333333333)) + (
-        (bits >> np.uint64(2)) & np.uint64(0x3333333333333333)
-    )
-    bits = (bits + (bits >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((bits * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
-@inner
 def place_codes(code: Array, begin: int, end: int, head: Array, link: Array) -> None:
     """Link the places of each code, from its last to its first: ``head``, then ``link``."""
     for i in range(begin, end):
@@ -287,7 +277,7 @@ def _lengths(
             narrow[r_code[i]] = np.uint64(0)
         if r1 - r0 < 64:
             bits |= ~((_ONE << np.uint64(r1 - r0)) - _ONE)
-        out[u] = ones(~bits)
+        out[u] = np.int64(set_bits(~bits))
 
 
 @kernel
@@ -330,9 +320,9 @@ def _long_lengths(
                 i = link[i]
         if (r1 - r0) & 63:
             row[width - 1] |= ~((_ONE << np.uint64((r1 - r0) & 63)) - _ONE)
-        length = 0
+        length: Any = 0
         for w in range(width):
-            length += ones(~row[w])
+            length += np.int64(set_bits(~row[w]))
         out[u] = length
         for i in range(r0, r1):
             head[r_code[i]] = -1
@@ -497,27 +487,17 @@ def ngram_matches(
 
 @inner
 def _mark(
-    r_code: Array,
-    r0: int,
-    r1: int,
-    c_code: Array,
-    c0: int,
-    c1: int,
-    head: Array,
-    link: Array,
-    mask: Array,
-    columns: Array,
-    hit: Array,
+    r: Array, c: Array, head: Array, link: Array, mask: Array, columns: Array, hit: Array
 ) -> None:
-    """Mark tokens of the reference's line [r0, r1) on the backtrack through one line's table.
+    """Mark tokens of a line of the reference on the backtrack through one line's table.
 
     ``head`` and ``link`` are the places of the line's tokens.
     """
-    width = (r1 - r0 + 63) >> 6
+    width = (r.size + 63) >> 6
     for w in range(width):
         columns[w] = _FULL
-    for j in range(c1 - c0):
-        i = head[c_code[c0 + j]]
+    for j in range(c.size):
+        i = head[c[j]]
         at = i
         while at >= 0:
             mask[at >> 6] |= _ONE << np.uint64(at & 63)
@@ -526,9 +506,9 @@ def _mark(
         while i >= 0:
             mask[i >> 6] = np.uint64(0)
             i = link[i]
-    i, j = r1 - r0, c1 - c0
+    i, j = r.size, c.size
     while i > 0 and j > 0:
-        if r_code[r0 + i - 1] == c_code[c0 + j - 1]:
+        if r[i - 1] == c[j - 1]:
             hit[i - 1] = 1
             i -= 1
             j -= 1
@@ -558,10 +538,10 @@ def summary_hits(
     r_lines, r_start, r_code = references
     longest_r, longest_c = 0, 0
     for u in range(first, last):
-        for line in range(r_lines[u], r_lines[u + 1]):
-            longest_r = max(longest_r, r_start[line + 1] - r_start[line])
-        for line in range(c_lines[candidate[u]], c_lines[candidate[u] + 1]):
-            longest_c = max(longest_c, c_start[line + 1] - c_start[line])
+        for i in range(r_lines[u], r_lines[u + 1]):
+            longest_r = max(longest_r, r_start[i + 1] - r_start[i])
+        for i in range(c_lines[candidate[u]], c_lines[candidate[u] + 1]):
+            longest_c = max(longest_c, c_start[i + 1] - c_start[i])
     width = (longest_r + 63) >> 6
     columns, mask = np.empty((longest_c + 1) * width, np.uint64), np.zeros(width, np.uint64)
     head, link = np.full(n_codes, -1, np.int32), np.empty(longest_r, np.int32)
@@ -581,8 +561,8 @@ def summary_hits(
             r0, r1 = r_start[r_line], r_start[r_line + 1]
             place_codes(r_code, r0, r1, head, link)
             for c_line in range(cl0, cl1):
-                c0, c1 = c_start[c_line], c_start[c_line + 1]
-                _mark(r_code, r0, r1, c_code, c0, c1, head, link, mask, columns, hit)
+                line = c_code[c_start[c_line] : c_start[c_line + 1]]
+                _mark(r_code[r0:r1], line, head, link, mask, columns, hit)
             for i in range(r0, r1):
                 code = r_code[i]
                 head[code] = -1
@@ -749,21 +729,11 @@ def _shift(h: Array, n: int, start: int, length: int, target: int, out: Array) -
 
 @inner
 def _edits(
-    h: Array,
-    n: int,
-    ref: Array,
-    m: int,
-    low: Array,
-    top: Array,
-    cost: Array,
-    step: Array,
-    tried: Array,
-    align: Array,
-    h_wrong: Array,
-    r_wrong: Array,
-    shifted: Array,
+    h: Array, n: int, ref: Array, tables: Any, bounds: Any, marks: Any, shifted: Array
 ) -> int:
     """Edits and shifts of one hypothesis, which is shifted in place."""
+    (cost, step, tried), (low, top), (align, h_wrong, r_wrong) = tables, bounds, marks
+    m = ref.size
     bands(n, m, low, top)
     for j in range(top[0]):
         cost[0, j + 1] = tried[0, j + 1] = j
@@ -845,7 +815,7 @@ def translation_edits(
         m = r_start[u + 1] - r_start[u]
         n_max, m_max = max(n_max, n), max(m_max, m)
     align = np.empty(m_max, np.int64)
-    h_wrong, r_wrong = np.zeros(n_max + 1, np.int64), np.zeros(m_max + 1, np.int64)
+    marks = align, np.zeros(n_max + 1, np.int64), np.zeros(m_max + 1, np.int64)
     h, shifted = np.empty(n_max, np.int32), np.empty(n_max, np.int32)
     low, top = np.empty(n_max + 1, np.int64), np.empty(n_max + 1, np.int64)
     for u in range(first, last):
@@ -857,18 +827,5 @@ def translation_edits(
         for i in range(n):
             h[i] = c_code[c0 + i]
         cells = n + 1, kept_cells(n, m)
-        out[u] = _edits(
-            h,
-            n,
-            r_code[r0 : r0 + m],
-            m,
-            low,
-            top,
-            np.empty(cells, np.int32),
-            np.empty(cells, np.uint8),
-            np.empty(cells, np.int32),
-            align,
-            h_wrong,
-            r_wrong,
-            shifted,
-        )
+        tables = np.empty(cells, np.int32), np.empty(cells, np.uint8), np.empty(cells, np.int32)
+        out[u] = _edits(h, n, r_code[r0 : r0 + m], tables, (low, top), marks, shifted)

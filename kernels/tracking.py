@@ -42,14 +42,13 @@ def _overlapping(
     truth: Boxes,
     found: Boxes,
     pair_start: Array,
-    pair_truth: Array,
-    pair_found: Array,
-    overlap: Array,
+    out: tuple[Array, Array, Array],
 ) -> None:
     """Count the pairs of frames into ``pair_start``, shifted by one; or write them.
 
     They are written if the outputs have room, after counting.
     """
+    pair_truth, pair_found, overlap = out
     write = overlap.size > 0
     for frame in range(first, last):
         g, t = truth_start[frame], found_start[frame]
@@ -99,7 +98,7 @@ def pairs_of(
         over(
             offsets,
             lambda first, last: _overlapping(
-                first, last, truth_start, found_start, truth, found, place, *out
+                first, last, truth_start, found_start, truth, found, place, out
             ),
         )
 

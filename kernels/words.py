@@ -161,6 +161,7 @@ def code_points(data: Array, start: Array, *, spaces: bool) -> tuple[Array, Arra
 
 @kernel
 def _bare_words(data: U8, start: I64, first: Array, second: Array, text_end: Array) -> int:
+    """See :func:`words_and_marks`."""
     n = 0
     for t in range(start.size - 1):
         i, end = start[t], start[t + 1]
@@ -192,11 +193,7 @@ def words_and_marks(data: Array, start: Array) -> tuple[Array, Array, Array]:
 
     The rule of chrF++ (Popović, "chrF++: words helping character n-grams", 2017). Returns tokens.
     """
-    room = int(start[-1] - start[0]) + 1
-    first, second = np.empty(room, np.uint64), np.empty(room, np.uint64)
-    text_end = np.zeros(start.size, np.int64)
-    n = _bare_words(data, start, first, second, text_end)
-    return first[:n], second[:n], text_end
+    return _written(_bare_words, data, start)
 
 
 # Tokens of translation metrics: at whitespace, by character, by NLTK's rules. A table of kinds by
@@ -246,10 +243,13 @@ def _by_rules(data: U8, start: I64, kinds: U8, first: Array, second: Array, text
     return n
 
 
-def _room(data: Array, start: Array) -> tuple[Array, Array, Array]:
-    """Memory for tokens; pages that are never written cost no memory."""
+def _written(write: Any, data: Array, start: Array, *rule: Any) -> tuple[Array, Array, Array]:
+    """Tokens that a kernel writes; pages that are never written cost no memory."""
     room = int(start[-1] - start[0]) + 1
-    return np.empty(room, np.uint64), np.empty(room, np.uint64), np.zeros(start.size, np.int64)
+    first, second = np.empty(room, np.uint64), np.empty(room, np.uint64)
+    text_end = np.zeros(start.size, np.int64)
+    n = write(data, start, *rule, first, second, text_end)
+    return first[:n], second[:n], text_end
 
 
 @kernel
@@ -288,9 +288,7 @@ def words_by_rules(data: Array, start: Array, kinds: Array) -> tuple[Array, Arra
         kinds: uint8 by code point, bits ``WORD``, ``DECIMAL`` and ``SPACE``, at least up to the
             highest one in ``data``.
     """
-    first, second, text_end = _room(data, start)
-    n = _by_rules(data, start, kinds, first, second, text_end)
-    return first[:n], second[:n], text_end
+    return _written(_by_rules, data, start, kinds)
 
 
 # Tokens of mteval-v13a, without a regular expression. Four rewritings, each from left to right and
@@ -413,11 +411,7 @@ def mteval_words(data: Array, start: Array, *, padded: bool) -> tuple[Array, Arr
     Args:
         padded: whether a space surrounds each text.
     """
-    room = int(start[-1] - start[0]) + 1
-    first, second = np.empty(room, np.uint64), np.empty(room, np.uint64)
-    text_end = np.zeros(start.size, np.int64)
-    n = _tokens(data, start, padded, first, second, text_end)
-    return first[:n], second[:n], text_end
+    return _written(_tokens, data, start, padded)
 
 
 # Tokens of ROUGE: runs of letters and digits in lower case, and their lines, either of ASCII only
@@ -451,18 +445,9 @@ def lower_at(data: Array, i: int, end: int) -> tuple[Any, Any]:
 
 
 @kernel
-def _ascii_words(
-    data: Array,
-    start: Array,
-    first: Array,
-    second: Array,
-    place: Array,
-    stop: Array,
-    line_end: Array,
-    text_end: Array,
-    lines: Array,
-) -> int:
+def _ascii_words(data: Array, start: Array, out: Any) -> int:
     """Write tokens and the ends of non-empty lines and of texts; return the number of tokens."""
+    first, second, place, stop, line_end, text_end, lines = out
     n, line = 0, 0
     for t in range(start.size - 1):
         i, end = start[t], start[t + 1]
@@ -510,19 +495,9 @@ def _ascii_words(
 
 
 @kernel
-def _letter_words(
-    data: Array,
-    start: Array,
-    kinds: U8,
-    first: Array,
-    second: Array,
-    place: Array,
-    stop: Array,
-    line_end: Array,
-    text_end: Array,
-    lines: Array,
-) -> int:
+def _letter_words(data: Array, start: Array, kinds: U8, out: Any) -> int:
     """The same for the kinds of all characters."""
+    first, second, place, stop, line_end, text_end, lines = out
     n, line = 0, 0
     for t in range(start.size - 1):
         i, end = start[t], start[t + 1]
@@ -578,10 +553,7 @@ def rouge_words(data: Array, start: Array, kinds: Array | None = None) -> tuple[
     line_end = np.zeros(breaks + start.size + 1, np.int64)
     text_end, lines = np.zeros(start.size, np.int64), np.zeros(start.size, np.int64)
     out = first, second, place, stop, line_end[1:], text_end, lines
-    if kinds is None:
-        n = _ascii_words(data, start, *out)
-    else:
-        n = _letter_words(data, start, kinds, *out)
+    n = _ascii_words(data, start, out) if kinds is None else _letter_words(data, start, kinds, out)
     tokens = first[:n], second[:n], place[:n], stop[:n]
     return *tokens, text_end, line_end[: lines[-1] + 1], lines
 
