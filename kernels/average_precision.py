@@ -94,6 +94,7 @@ def sample_precision(
     integer_grid: bool,
     epsilon: float,
     carried: Carried,
+    room: tuple[Array, Array],
 ) -> None:
     """Precision at every recall level, and true positives, per segment and variant.
 
@@ -108,6 +109,8 @@ def sample_precision(
             the score at which each level is reached, or empty; true positives int64 [s, m, t * a].
         carried: state from other parts of the rows. Over several parts, worst scores first, ``out``
             gets precision and scores of all parts, but true positives of each part separately.
+        room: scratch memory: int64 [t * a]; int64 [rows of the longest segment, 1 + a], a row and
+            the false positives before it.
     """
     hit, ignored, rank, score = outcomes
     precision, scores, true_positives = out
@@ -116,11 +119,7 @@ def sample_precision(
     n_variants, n_caps = n_thresholds * n_areas, caps.size
     one = np.uint64(1)
     every, of_area, lows = _masks(n_thresholds, n_areas)
-    longest = 0
-    for s in range(first, last):
-        longest = max(longest, end[s] - begin[s])
-    tp = np.empty(n_variants, np.int64)
-    kept = np.empty((longest, 1 + n_areas), np.int64)  # row, and false positives before it
+    tp, kept = room
     for s in range(first, last):
         fp = false_positives[s]
         plain = plain_ones[s]

@@ -559,29 +559,36 @@ class RankedView(View):
         left_out = tally.skipped if lowest is None else tally.score < lowest
         if left_out.size:
             weight[left_out] = 0
-        rows_before = np.r_[0, np.cumsum(end - begin)]
-        counts = []
-        for w, word in enumerate(tally.variants.words):
-            size = word.n_thresholds * word.n_areas
-            true = np.zeros((some.size + 1, caps.size, size), np.int64)
-            counts.append(true)
-            sample = partial(
-                sample_precision,
+        rows_before, longest = np.r_[0, np.cumsum(end - begin)], int((end - begin).max(initial=0))
+        words = tally.variants.words
+        counts = [
+            np.zeros((some.size + 1, caps.size, word.n_thresholds * word.n_areas), np.int64)
+            for word in words
+        ]
+
+        def sample(w: int, first: int, last: int) -> None:
+            t, a = words[w].n_thresholds, words[w].n_areas
+            sample_precision(
+                first,
+                last,
                 begin=begin,
                 end=end,
                 order=order,
                 outcomes=(tally.hit[w], tally.ignored[w], tally.rank, tally.score),
                 weight=weight,
-                shape=(word.n_thresholds, word.n_areas),
-                positives=np.repeat(positives[:, word.places[0]], word.n_thresholds, axis=1),
+                shape=(t, a),
+                positives=np.repeat(positives[:, words[w].places[0]], t, axis=1),
                 caps=caps,
                 levels=levels,
-                out=(*curves[w], true),
+                out=(*curves[w], counts[w]),
                 integer_grid=self.interpolation.integer_grid,
                 epsilon=self.interpolation.epsilon,
                 carried=carried[w],
+                room=(np.empty(t * a, np.int64), np.empty((longest, 1 + a), np.int64)),
             )
-            self.over(rows_before, sample)
+
+        for w in range(len(words)):
+            self.over(rows_before, partial(sample, w))
         return counts
 
     def _weight(self, tally: Ranked) -> Array:
