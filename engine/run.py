@@ -13,6 +13,7 @@ from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar
+from weakref import ReferenceType, ref
 
 import msgspec
 import numpy as np
@@ -586,6 +587,9 @@ def _run_facts(result: Result, tables: Tables | None, scored: datetime) -> dict[
 
 
 _TABLE_OPTIONS = attrgetter(*TABLE_OPTIONS)
+_LARGE: list[ReferenceType[Deferred[Any]]] = []
+"""Digests of the large tables that were scored last."""
+_SHARE = 4  # of free memory, which large tables may fill
 
 
 def _digests(
@@ -594,16 +598,24 @@ def _digests(
     """Return a function for the digests of tables and options.
 
     They take up to a third as long as a fast run. So rows of data frames, which the caller has, and
-    of small files are kept until digests are asked for; those of large files are computed at once.
+    of small files are kept until digests are asked for. Those of large files are kept until the
+    next large files are scored; the largest are digested at once.
     """
     sides = inputs.predictions, inputs.ground_truths
     of_caller = all(one is None or isinstance(one, pl.DataFrame) for one in sides)
     size = sum(map(pl.DataFrame.estimated_size, tables.values()))
     later = Deferred(partial(_digests_now, tables, options))
     has_tables = {*map(type, _TABLE_OPTIONS(options))} != {type(None)}  # may change until then
-    if (of_caller or size <= tuning().undigested_bytes) and not has_tables:
-        return partial(getattr, later, "value")
-    return dict(later.value).copy
+    large_files = not of_caller and size > tuning().undigested_bytes
+    if has_tables or (large_files and size > free_memory() // _SHARE):
+        return dict(later.value).copy
+    if large_files:
+        for earlier in tuple(_LARGE):
+            kept = earlier()
+            if kept is not None:
+                _ = kept.value  # frees its rows
+        _LARGE[:] = [ref(later)]
+    return partial(getattr, later, "value")
 
 
 def _digests_now(tables: Mapping[str, pl.DataFrame], options: Options) -> Mapping[str, str]:

@@ -41,7 +41,7 @@ class Tuning(msgspec.Struct, frozen=True):
         drawn_cells: approximate numbers over all resamples of a block.
         drawn_weights: resampling weights in memory at a time, for all datums.
         kept_bytes: maximum size of a tally saved with a result for comparisons.
-        undigested_bytes: bytes of tables of files that are kept until their digests are asked for.
+        undigested_bytes: bytes of tables of files; rows of larger ones are kept for one scorecard.
         calibrated_scores: distinct scores in memory while scores are calibrated.
         drawn_bytes: bytes of a metric's resampled values in memory; more are on disk.
         datum_file_bytes: maximum bytes on disk per row of a per-datum frame, with ids of some

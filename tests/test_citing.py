@@ -214,6 +214,33 @@ def test_digests_of_large_files_are_those_of_small_ones(boxes, tmp_path) -> None
     assert ee.score(*files).cite == ee.score(*boxes).cite == small
 
 
+def test_rows_of_large_files_are_kept_for_one_scorecard(boxes, tmp_path, monkeypatch) -> None:
+    files = [written(one, tmp_path / f"{i}.parquet") for i, one in enumerate(boxes)]
+    tune(undigested_bytes=0)
+    digested: list[int] = []
+
+    def counted(table: pl.DataFrame) -> str:
+        digested.append(table.height)
+        return digest_of(table)
+
+    monkeypatch.setattr("evalengine.ingest.digests.digest_of", counted)
+    first = ee.score(*files)
+    assert not digested
+    second = ee.score(*files)
+    after_first = len(digested)
+    assert after_first >= 2
+    line = first.cite
+    assert len(digested) == after_first
+    del first
+    third = ee.score(*files)
+    assert len(digested) == 2 * after_first
+    assert second.cite == third.cite == line
+    monkeypatch.setattr("evalengine.run.free_memory", lambda: 0)
+    before = len(digested)
+    assert ee.score(*files).cite == line
+    assert len(digested) >= before + after_first
+
+
 def test_tables_of_paths_have_no_digest() -> None:
     assert digest_of(pl.DataFrame({"raster": ["a.png"]})) == UNKNOWN
     line = "evalengine 0.1.0 | panoptic coco | n 3 | pred ? gt ? | PQ 0.5000"
