@@ -101,19 +101,34 @@ def test_an_unknown_format_says_what_is_readable(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mark", [";", ",", "\t"])
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.csv.gz"])
 @pytest.mark.parametrize("begin", ["", "\ufeff"])
-def test_line_of_excel_that_names_the_separator(tmp_path: Path, mark: str, begin: str) -> None:
-    path = tmp_path / "t.csv"
+def test_line_of_excel_that_names_the_separator(
+    tmp_path: Path, mark: str, begin: str, name: str
+) -> None:
+    path, plain = tmp_path / name, tmp_path / "plain.csv"
     rows = [["id", "y_true", "y_pred"], ["1", "1", "1.5"], ["2", "1", "1"]]
-    path.write_text(begin + "\r\n".join([f"sep={mark}", *map(mark.join, rows)]) + "\r\n")
+    text = begin + "\r\n".join([f"sep={mark}", *map(mark.join, rows)]) + "\r\n"
+    write = gzip.compress if name.endswith(".gz") else bytes
+    path.write_bytes(write(text.encode()))
     for options in ({}, {"memory_limit": "1GB"}):
         assert ee.score(path, task="regression", **options).value("MAE") == 0.25
-    (tmp_path / "u.csv").write_text("\n".join(map(mark.join, rows)))
+    plain.write_text("\n".join(map(mark.join, rows)))
     with refused("files_differ", ee.ReadError, file=str(path)):
-        ee.score(str(tmp_path / "*.csv"), task="regression")
-    path.write_text(path.read_text() + mark.join("1234") + "\n")
+        ee.score([path, plain], task="regression")
+    plain.write_text(text + mark.join("1234") + "\n")
     with refused("file_malformed", ee.ReadError, line=5):
-        ee.score(path, task="regression")
+        ee.score(plain, task="regression")
+
+
+def test_separators_of_files_are_one(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("y_true;y_pred\n1;1.5\n")
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"y_true;y_pred\n1;1.5\n"))
+    (tmp_path / "c.csv").write_text("y_true,y_pred\n1,1.5\n")
+    both = [tmp_path / "a.csv", tmp_path / "b.csv.gz"]
+    assert ee.score(both, task="regression").value("MAE") == 0.5
+    with refused("files_differ", ee.ReadError, file=str(tmp_path / "c.csv")):
+        ee.score([*both, tmp_path / "c.csv"], task="regression")
 
 
 def test_broken_lines_are_named(tmp_path: Path) -> None:

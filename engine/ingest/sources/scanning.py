@@ -6,6 +6,8 @@ import atexit
 import csv
 import difflib
 import glob
+import gzip
+import io
 import os
 import re
 import shutil
@@ -14,7 +16,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.parse import unquote
 
 import polars as pl
@@ -94,17 +96,19 @@ def _lines_before_header(paths: list[str]) -> int:
     """Return 1 if the first line of all files names the separator, otherwise 0.
 
     Raises:
-        ReadError: a first line is a comment, or only some name the separator.
+        ReadError: a first line is a comment, only some name the separator, or separators differ.
     """
     naming: dict[bool, str] = {}
+    first: dict[str, str] = {}
     for path in paths:
-        with open(path, encoding="utf-8", errors="replace", newline="") as file:
+        with _text(path) as file:
             line = file.readline().removeprefix("\ufeff")
             naming.setdefault(_SEPARATOR.match(line) is not None, path)
+            mark = _separator(path, line)
+            first.setdefault(mark, path)
             if line[:1] != "#":
                 continue
             following = file.read(_LOOKED_AT)
-        mark = separator(path)
         marks = mark if mark in line else ",\t;|"
         fields = max(
             len(
@@ -127,6 +131,14 @@ def _lines_before_header(paths: list[str]) -> int:
             " header. Remove such lines, or write them in all files.",
             code="files_differ",
             file=naming[True],
+        )
+    if len(first) > 1:
+        (one, a), (two, b), *_ = first.items()
+        raise ReadError(
+            f"{b}: fields are separated by {two!r}, and those of {a} by {one!r}. Write all files"
+            " with the same separator.",
+            code="files_differ",
+            file=b,
         )
     return int(True in naming)
 
@@ -257,16 +269,30 @@ def _long_integers(texts: pl.LazyFrame, names: list[str]) -> dict[str, pl.DataTy
 
 
 def separator(path: str) -> str:
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    if any(suffix in (".tsv", ".tab") for suffix in suffixes):
-        return "\t"
-    if suffixes and suffixes[-1] in (".gz", ".zst"):
-        return ","
-    with open(path, encoding="utf-8", errors="replace") as file:
-        header = file.readline()
+    with _text(path) as file:
+        return _separator(path, file.readline())
+
+
+def _separator(path: str, header: str) -> str:
     if named := _SEPARATOR.match(header):
         return named[1]
-    return max(",\t;|", key=header.count) if any(mark in header for mark in "\t;|") else ","
+    if not {".tsv", ".tab"}.isdisjoint(suffix.lower() for suffix in Path(path).suffixes):
+        return "\t"
+    return max(",\t;|", key=header.count)
+
+
+def _text(path: str) -> IO[str]:
+    """Open a text file, compressed or not."""
+    opened: IO[bytes] = open(path, "rb")  # noqa: SIM115
+    start = opened.read(4)
+    opened.seek(0)
+    if start[:2] == b"\x1f\x8b":
+        opened = gzip.GzipFile(fileobj=opened)  # type: ignore[assignment]
+    elif start == b"\x28\xb5\x2f\xfd":
+        import pyarrow as pa  # only here
+
+        opened = pa.input_stream(path, compression="zstd")
+    return io.TextIOWrapper(opened, encoding="utf-8", errors="replace", newline="")
 
 
 # Hive-partitioned columns, stored only in paths: ``year=2024/month=1/part.parquet``.
