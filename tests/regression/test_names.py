@@ -254,3 +254,17 @@ def test_a_models_own_column_beside_its_levels_is_the_prediction() -> None:
     assert any("AutoETS as prediction" in note for note in card.notes)
     # A column that no level is called by is not meant.
     assert "MAE" not in ee.score(table.rename({"AutoETS": "Naive"})).metrics["metric"]
+
+
+def test_zeros_and_ones_by_names_of_forecasts_are_noted(tmp_path: Path) -> None:
+    """Names decide, but the values may be classes."""
+    rows = pl.DataFrame({"y": [0, 1, 1, 0], "y_hat": [0.0, 1.0, 0.0, 0.0]})
+    rows.write_csv(tmp_path / "t.csv")
+    sides = [rows.select(pl.col(name), datum_id=pl.int_range(4)) for name in ("y_hat", "y")]
+    for tables in ([rows], [tmp_path / "t.csv"], sides):
+        (note,) = (one for one in ee.score(*tables).findings if one.code == "task_inferred")
+        assert note.severity == "note"
+    graded, shares = rows.with_columns(pl.col("y") + 1), rows.with_columns(pl.col("y_hat") / 2)
+    for fair in (graded, shares):
+        assert "task_inferred" not in {one.code for one in ee.check(fair).findings}
+    assert "task_inferred" not in {one.code for one in ee.score(rows, task="regression").findings}

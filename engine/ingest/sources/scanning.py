@@ -283,16 +283,16 @@ def _separator(path: str, header: str) -> str:
 
 def _text(path: str) -> IO[str]:
     """Open a text file, compressed or not."""
-    opened: IO[bytes] = open(path, "rb")  # noqa: SIM115
-    start = opened.read(4)
-    opened.seek(0)
+    with open(path, "rb") as plain:
+        start = plain.read(4)
     if start[:2] == b"\x1f\x8b":
-        opened = gzip.GzipFile(fileobj=opened)  # type: ignore[assignment]
-    elif start == b"\x28\xb5\x2f\xfd":
+        return gzip.open(path, "rt", encoding="utf-8", errors="replace", newline="")
+    if start == b"\x28\xb5\x2f\xfd":
         import pyarrow as pa  # only here
 
-        opened = pa.input_stream(path, compression="zstd")
-    return io.TextIOWrapper(opened, encoding="utf-8", errors="replace", newline="")
+        packed = pa.input_stream(path, compression="zstd")
+        return io.TextIOWrapper(packed, encoding="utf-8", errors="replace", newline="")
+    return open(path, encoding="utf-8", errors="replace", newline="")
 
 
 # Hive-partitioned columns, stored only in paths: ``year=2024/month=1/part.parquet``.
