@@ -17,6 +17,7 @@ from small_tables import kinds, load, note
 from evalengine.ingest.converting import convert_coco
 from evalengine.ingest.sources.json_files import sniff
 from evalengine.ingest.sources.tables import open_source
+from evalengine.schemas.errors import ReadError
 from evalengine.schemas.tuning import tuned
 
 
@@ -214,6 +215,47 @@ def test_results_are_to_the_bit_what_is_written_however_they_are_cut(
         assert (name in frame.columns) == any(given)
         if any(given):
             assert frame[name].is_not_null().to_list() == given
+
+
+ROW = json.dumps(annotation())
+OTHER = json.dumps(annotation(area=99.0))
+IMAGES = '"images": [{"id": 1, "file_name": "\\"annotations\\": ["}]'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{{{IMAGES}, "annotations": [{ROW}], "categories": [{{"id": 7}}]}}',
+        f'{{"annotations" :\n[{ROW}] , "categories": [{{"id": 7}}], {IMAGES}}} \n',
+        f'{{"categories": [{{"id": 7}}], {IMAGES}, "annotations": [{ROW}]}}',
+        f'{{"info": {{"annotations": [{OTHER}]}}, "annotations": [{ROW}], {IMAGES},'
+        ' "categories": [{"id": 7}]}',
+        f'{{"annotations": [{OTHER}], {IMAGES}, "categories": [{{"id": 7}}],'
+        f' "annotations": [{ROW}]}}',
+        f'{{"annot\\u0061tions": [{ROW}], "x": {{"annotations": [{OTHER}]}}, {IMAGES},'
+        ' "categories": [{"id": 7}]}',
+    ],
+)
+def test_annotations_are_found_wherever_they_are(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "gt.json"
+    path.write_text(text, encoding="utf-8")
+    tune(json_bytes=16)
+    source = open_source(path)
+    expected = json.loads(text)["annotations"]
+    assert source.frame.select("area").collect().to_series().to_list() == [expected[0]["area"]]
+    assert source.datums is not None
+    assert source.datums["datum_id"].to_list() == [1]
+    assert source.labels is not None
+    assert source.labels["label_value"].to_list() == [7]
+
+
+@pytest.mark.parametrize("rest", ["", "]", ', "categories": [}', ', "images": [1 2]}', "}}"])
+def test_files_broken_after_their_annotations_are_refused(rest: str, tmp_path: Path) -> None:
+    path = tmp_path / "gt.json"
+    path.write_text(f'{{"annotations": [{ROW}]{rest}', encoding="utf-8")
+    tune(json_bytes=16)
+    with pytest.raises(ReadError):
+        open_source(path)
 
 
 def test_convert_writes_what_score_reads(write: Write, tmp_path: Path) -> None:

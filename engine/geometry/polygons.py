@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import pairwise
 from typing import Any
 
@@ -560,8 +560,8 @@ def around(corners: Array) -> Array:
 
 def hulls_of(corners: Array) -> Array:
     """Bounding boxes of quadrilaterals (float64 [n, 8]), float64 [n, 4]."""
-    xy = corners.reshape(-1, 4, 2)
-    return np.concatenate([xy.min(axis=1), xy.max(axis=1)], axis=1)
+    points = np.split(corners, 4, axis=1)  # many times faster than minima along a short axis
+    return np.concatenate([reduce(np.minimum, points), reduce(np.maximum, points)], axis=1)
 
 
 # Shapes of one kind from those of another: masks to outlines and hulls.

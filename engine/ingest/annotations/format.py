@@ -471,7 +471,11 @@ class Layout(msgspec.Struct, frozen=True):
     def _fits(self, table: pl.DataFrame) -> bool:
         """Return True if no line has a fault: :meth:`fault` of parsed lines, by arrays."""
         numbers = [name for name in self.names if name not in self.texts]
-        filled = np.column_stack([_filled(column) for column in table])
+        missing = [column.null_count() for column in table]
+        if {*missing} <= {0, len(table)}:  # one row of flags is that of all
+            filled = np.equal([missing], 0)
+        else:
+            filled = np.column_stack([column.is_not_null().to_numpy() for column in table])
         values = table[numbers].to_numpy()  # NaN if missing
         expected = filled[:, [name in numbers for name in self.names]]
         integral = [name in self.whole for name in numbers]
@@ -494,14 +498,6 @@ class Layout(msgspec.Struct, frozen=True):
             self.rows(file).select(pl.lit(one, pl.String).alias(datum), pl.all())
             for file, one in zip(files, ids, strict=True)
         )
-
-
-def _filled(column: pl.Series) -> Array:
-    """Return flags of values that are not null; most columns have all of them or none."""
-    missing = column.null_count()
-    if 0 < missing < len(column):
-        return column.is_not_null().to_numpy()
-    return np.full(len(column), not missing)
 
 
 def is_number(field: str | bytes) -> bool:

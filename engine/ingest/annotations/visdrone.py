@@ -67,7 +67,7 @@ def _fits(head: bytes, *, layout: Layout, predicted: bool = False) -> bool:
     Args:
         predicted: whether truncation and occlusion may both be -1 everywhere, in a line of a track.
     """
-    if 2 * head.count(b",-1,-1,-1,-1") > head.count(b"\n"):  # neither score nor category
+    if 2 * head.count(b",-1,-1,-1") > head.count(b"\n"):  # no category
         return False
     lines = [line.strip().rstrip(",").split(",") for line in lines_in(head[:_BYTES], _LINES)]
     complete = [line for line in lines if len(line) in layout.counts and all(map(is_number, line))]

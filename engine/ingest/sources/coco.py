@@ -21,7 +21,7 @@ from ..geometry import BOX_NAMES
 from ..problems import Note
 from ..source import SEGMENTED, Source
 from .json_columns import NotFlat, list_column, scan
-from .json_rows import decode_rows, decoded
+from .json_rows import UNREADABLE, decode_rows, decoded
 
 # COCO's ``segmentation``: polygons, and run-length masks, compressed or not.
 #
@@ -394,6 +394,11 @@ def _row_with(what: str, wanted: frozenset[str]) -> type[Any]:
     return msgspec.defstruct(row.__name__, added, bases=(row,), gc=False) if added else row
 
 
+_ANNOTATIONS = re.compile(rb'"annotations"[ \t\r\n]*:[ \t\r\n]*(?=\[)')
+_CUT = b'"annotations are read"'
+"""JSON in place of the annotations."""
+
+
 class _File(msgspec.Struct):
     """A ground-truth file, its arrays not yet decoded."""
 
@@ -426,7 +431,10 @@ def read_ground_truths(buffer: Any, name: str, *, wanted: frozenset[str] = SEGME
         wanted: geometry fields to read in addition to boxes, ``segmentation`` and ``keypoints``; if
             empty, segmentations are read only if a box is missing.
     """
-    file = decoded(buffer, _File, name, "file")
+    file, annotations, pieces = _scanned(buffer, wanted)
+    if file is None:
+        file = decoded(buffer, _File, name, "file")
+        annotations = memoryview(file.annotations)
     if not is_present(file.annotations):
         raise ReadError(
             f"{name}: a JSON object without 'annotations', so no COCO ground truths; readable are"
@@ -434,7 +442,7 @@ def read_ground_truths(buffer: Any, name: str, *, wanted: frozenset[str] = SEGME
             code="wrong_format",
             file=str(name),
         )
-    rows, notes = _rows(memoryview(file.annotations), name, "annotation", wanted=wanted)
+    rows, notes = _rows(annotations, name, "annotation", wanted=wanted, pieces=pieces)
     return Source(
         with_segmentation(rows, name, "annotation"),
         f"COCO ground truths {name}",
@@ -444,6 +452,32 @@ def read_ground_truths(buffer: Any, name: str, *, wanted: frozenset[str] = SEGME
         labels=read_categories(file.categories, name),
         notes=(*notes, *_federated(file, name)),
     )
+
+
+def _scanned(
+    buffer: Any, wanted: frozenset[str]
+) -> tuple[_File | None, Any, list[pl.DataFrame] | None]:
+    """Read annotations where the file's first such key is, without a pass over their text before.
+
+    Returns:
+        the file without its annotations, their text, and their rows; None if that is not possible.
+    """
+    key = _ANNOTATIONS.search(buffer)
+    if key is None:
+        return None, None, None
+    ends: list[int] = []
+    rest = memoryview(buffer)[key.end() :]
+    fields, turned = _row_with("annotation", wanted).__struct_fields__, "obb" in wanted
+    try:
+        read = scan(rest, fields, raw=("segmentation",), ends=ends)
+        pieces = [_canonical(piece, turned=turned) for piece in read]
+        text = b"".join((bytes(buffer[: key.end()]), _CUT, bytes(rest[ends[0] :])))
+        file = msgspec.json.decode(text, type=_File)
+    except (NotFlat, *UNREADABLE):
+        return None, None, None
+    if bytes(file.annotations) != _CUT:  # the key was another object's, or is repeated
+        return None, None, None
+    return file, rest[: ends[0]], pieces
 
 
 def _federated(file: _File, name: str) -> tuple[Note, ...]:
@@ -459,14 +493,24 @@ def _federated(file: _File, name: str) -> tuple[Note, ...]:
 
 
 def _rows(
-    buffer: Any, name: str, what: str, *, wanted: frozenset[str]
+    buffer: Any,
+    name: str,
+    what: str,
+    *,
+    wanted: frozenset[str],
+    pieces: list[pl.DataFrame] | None = None,
 ) -> tuple[pl.DataFrame, tuple[Note, ...]]:
-    """Parse rows to canonical columns; also return notes on filled values."""
+    """Parse rows to canonical columns; also return notes on filled values.
+
+    Args:
+        pieces: the rows, if they are parsed already.
+    """
     row = _row_with(what, wanted)
     turned = "obb" in wanted
     try:
-        read = scan(buffer, row.__struct_fields__, raw=("segmentation",))
-        pieces = [_canonical(piece, turned=turned) for piece in read]
+        if pieces is None:
+            read = scan(buffer, row.__struct_fields__, raw=("segmentation",))
+            pieces = [_canonical(piece, turned=turned) for piece in read]
     except NotFlat:
         decoded = _decoded(buffer, row, name, what, turned=turned)
         pieces = [_canonical(piece, turned=turned) for piece in decoded]
@@ -598,7 +642,9 @@ def _boxes(read: pl.DataFrame, *, turned: bool) -> dict[str, pl.Series]:
     if any(not isinstance(read.schema[one], _TYPES["keypoints"]) for one in fields):
         raise NotFlat
     box = read["bbox"]
-    if box.dtype == pl.Array(pl.Float64, 4):
+    if box.dtype == pl.Null:
+        x = y = w = h = box.cast(pl.Float64)
+    elif box.dtype == pl.Array(pl.Float64, 4):
         x, y, w, h = map(pl.Series, np.ascontiguousarray(box.to_numpy().T))
     else:
         listed = box.cast(_NUMBERS)
@@ -608,9 +654,12 @@ def _boxes(read: pl.DataFrame, *, turned: bool) -> dict[str, pl.Series]:
         x, y, w, h = (listed.list.get(i, null_on_oob=True).set(size != 4, None) for i in range(4))
     columns = dict(zip(BOX_NAMES, (x, y, x + w, y + h, w, h), strict=True))
     if turned:
-        oriented, listed = read["obb"].cast(_NUMBERS), box.cast(_NUMBERS)
+        oriented = read["obb"].cast(_NUMBERS)
         both = oriented.is_not_null() & (oriented.list.len() > 0)
-        columns["obb"] = oriented.zip_with(both, listed.set(listed.list.len() != 5, None))
+        if not both.all():
+            listed = box.cast(_NUMBERS)
+            oriented = oriented.zip_with(both, listed.set(listed.list.len() != 5, None))
+        columns["obb"] = oriented
     return columns
 
 
@@ -624,11 +673,8 @@ def _joined(pieces: list[pl.DataFrame]) -> pl.DataFrame:
     """The pieces as one table; ids beyond Int64 in one make that column unsigned in all."""
     if not pieces:
         return pl.DataFrame()
-    large = [
-        name
-        for name in pieces[0].columns
-        if any(piece.schema[name] == pl.UInt64 for piece in pieces)
-    ]
+    schemas = [piece.schema for piece in pieces]
+    large = sorted({name for schema in schemas for name in schema if schema[name] == pl.UInt64})
     if large:
         pieces = [piece.with_columns(pl.col(large).cast(pl.UInt64)) for piece in pieces]
     return pl.concat(pieces, rechunk=False, how="vertical_relaxed")

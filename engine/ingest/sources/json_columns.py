@@ -14,7 +14,7 @@ from ...kernels.json import FLOAT, MISSING, NUMBERS, WHOLE
 from ...schemas.arrays import Array
 from ...schemas.tuning import tuning
 
-_CLOSING = ord("]")
+_CLOSING, _CLOSING_BRACE = b"]}"
 _OPENING = re.compile(rb"[ \t\r\n]*\[[ \t\r\n]*")
 _NUMBER = re.compile(rb"[-+.0-9eE]+")
 _BLANK = b" \t\r\n"
@@ -28,7 +28,9 @@ class NotFlat(Exception):
     """Text that is no array of objects of one form, or is not worth the kernel."""
 
 
-def scan(buffer: Any, fields: Sequence[str], raw: Collection[str] = ()) -> Iterator[pl.DataFrame]:
+def scan(
+    buffer: Any, fields: Sequence[str], raw: Collection[str] = (), ends: list[int] | None = None
+) -> Iterator[pl.DataFrame]:
     """Yield some fields of an array of objects, some megabytes of text at a time.
 
     Columns have the dtype of their values: Int64, Float64, Boolean, String, Binary for JSON text,
@@ -37,6 +39,7 @@ def scan(buffer: Any, fields: Sequence[str], raw: Collection[str] = ()) -> Itera
 
     Args:
         raw: fields whose arrays and objects remain JSON text; other arrays contain numbers.
+        ends: receives the position after the array, which may be followed by the rest of an object.
 
     Raises:
         NotFlat: short texts, damaged ones, repeated fields, integers beyond Int64, infinite
@@ -49,7 +52,8 @@ def scan(buffer: Any, fields: Sequence[str], raw: Collection[str] = ()) -> Itera
         raise NotFlat
     while buffer[end - 1] in _BLANK:
         end -= 1
-    if buffer[end - 1] != _CLOSING:  # cut off: the kernel relies on a last bracket
+    last = _CLOSING if ends is None else _CLOSING_BRACE
+    if buffer[end - 1] != last:  # cut off: the kernel relies on it
         raise NotFlat
     text = np.frombuffer(buffer, np.uint8, end)
     words = [b'"%s"' % field.encode() for field in fields] + [b"true", b"false", b"null"]
@@ -70,7 +74,8 @@ def scan(buffer: Any, fields: Sequence[str], raw: Collection[str] = ()) -> Itera
         at, used = int(out[0]), np.zeros(len(fields), np.int64)
         reason = kernel(text, at, at + size, *names, *columns, used, *state)
         height = int(out[1])
-        if reason == scanner.ODD or (reason == scanner.ENDED and out[0] != end):
+        ended = reason == scanner.ENDED
+        if reason == scanner.ODD or (ended and ends is None and out[0] != end):
             raise NotFlat
         for column, place, begin in slow[: out[2]].tolist():
             number = float(_NUMBER.match(buffer, begin)[0])  # type: ignore[index]
@@ -91,7 +96,9 @@ def scan(buffer: Any, fields: Sequence[str], raw: Collection[str] = ()) -> Itera
             if dtype != pl.Null and dtypes.setdefault(field, dtype) != dtype:
                 raise NotFlat
         yield pl.DataFrame(frame)
-        if reason == scanner.ENDED:
+        if ended:
+            if ends is not None:
+                ends.append(int(out[0]))
             return
 
 
@@ -122,7 +129,7 @@ def _column(name: str, kind: Array, value: Array, pool: Array, *, raw: bool) -> 
     lacking = (kind == MISSING) | (kind == _NULL) & (not raw) if kinds & absent else None
     values: Any
     if not present:
-        return pl.Series(name, [None] * kind.size, dtype=pl.Null)
+        return pl.Series(name, [None], dtype=pl.Null).new_from_index(0, kind.size)
     if raw or present == {NUMBERS} or present == {_QUOTE}:
         if raw and not present <= {_ARRAY, _OBJECT, _NULL}:
             raise NotFlat
