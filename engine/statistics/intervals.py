@@ -218,11 +218,19 @@ def floor_of(limits: tuple[float, float]) -> float:
     return float(np.isfinite(limits).all())
 
 
+_USUAL = 256  # exponent of numbers whose sums and squares neither overflow nor underflow
+
+
 def _scaled(drawn: Array) -> tuple[Array, Array]:
-    """Divide by powers of two, so that no sum or square overflows; and their exponents, int [m]."""
-    valid = ~np.isnan(drawn)
-    unit = np.frexp(np.abs(np.where(valid, drawn, 0.0)).max(axis=0, initial=0.0))[1]
-    return np.where(valid, np.ldexp(drawn, -unit), 0.0), unit
+    """Divide by powers of two, so that no sum or square overflows; and their exponents, int [m].
+
+    Numbers of usual size are not divided, which changes no bit of the results.
+    """
+    values = np.where(np.isnan(drawn), 0.0, drawn)
+    unit = np.frexp(np.abs(values).max(axis=0, initial=0.0))[1]
+    if (np.abs(unit) < _USUAL).all():
+        return values, np.zeros_like(unit)
+    return np.ldexp(values, -unit), unit
 
 
 def standard_errors(drawn: Array) -> Array:

@@ -620,7 +620,8 @@ class Estimates:
         """
         n_own = len(computed)
         shares = self._shares(view, computed)
-        computed = [*computed, *shares.values()]
+        others = {at: one for at, one in shares.items() if one is not computed[at]}
+        computed = [*computed, *others.values()]
         methods = [METHODS[self._asked.method or metric.interval] for metric, _, _ in computed]
         drawing, asked = self._drawing, self._asked
         by_chance = drawing.by_chance(computed, asked.draws, asked.seed)
@@ -649,9 +650,10 @@ class Estimates:
         left_out = [m.leaves_out and not why for m, why in zip(methods, refused, strict=True)]
         out_of = drawing.values(view, computed, drawing.leaving_out(computed), left_out)
         units = drawing.units(view)
+        base_of = {at: bases[at] for at in shares} | dict(zip(others, bases[n_own:], strict=True))
         means = {
-            at: self._ends_of_means(view, computed[at], one, base)
-            for (at, one), base in zip(shares.items(), bases[n_own:], strict=True)
+            at: self._ends_of_means(view, computed[at], one, base_of[at])
+            for at, one in shares.items()
         }
         every = zip(computed, methods, bases, areas, drawn, out_of, strict=True)
         excess = self._excess(view, computed[:n_own])
@@ -704,8 +706,11 @@ class Estimates:
             if name is not None and self._asked.method is None:
                 own = registry.get(self._drawing.plan.task, name)
                 assert own.compute is not None
-                cells = computed[at][2] if own.name == metric.name else own.compute(view, settings)
-                shares[at] = own, settings, cells
+                shares[at] = (
+                    computed[at]
+                    if own.name == metric.name
+                    else (own, settings, own.compute(view, settings))
+                )
         return shares
 
     def _ends_of_means(self, view: Any, mean: Computed, shares: Computed, base: Base) -> Array:
