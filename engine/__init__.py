@@ -11,12 +11,12 @@ Example:
 
 from __future__ import annotations
 
-import gc
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from . import forked as _forked  # noqa: F401  # sees forks from now on
 from ._version import __version__
+from .kernels import uncollected
 
 if TYPE_CHECKING:
     from .api import check, explain, metrics_table, score, warmup
@@ -141,13 +141,8 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.compat")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    collects = gc.isenabled()
-    gc.disable()  # imports create many objects, all of them live
-    try:
+    with uncollected():
         value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
-    finally:
-        if collects:
-            gc.enable()
     globals()[name] = value
     return value
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import logging
 import os
 import pickle
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from . import uncollected
 
 # Numba's own cache misses changes in functions of other files. Here the folder's name is a hash of
 # all files of this package and of the versions of Numba, llvmlite and NumPy. A read-only folder (of
@@ -300,6 +303,13 @@ def light_cache(folder: Path) -> Any:
     ):
         return None
 
+    class Unpickler(pickle.Unpickler):
+        """Constants of compiled code, without the import of the module that each is from."""
+
+        def find_class(self, module: str, name: str) -> Any:
+            found = super().find_class(module, name)
+            return (lambda _, *parts: found("numba", *parts)) if name == "_rebuild_env" else found
+
     class CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]  # Numba has no types
         """Files with checksums; a damaged one counts as missing and is rewritten.
 
@@ -320,7 +330,7 @@ def light_cache(folder: Path) -> Any:
 
         def _load_data(self, name: str) -> Any:
             try:
-                return pickle.loads(read_whole(Path(self._data_path(name))))
+                return Unpickler(io.BytesIO(read_whole(Path(self._data_path(name))))).load()
             except Damaged as error:
                 raise OSError from error  # for which Numba compiles
 
@@ -363,7 +373,7 @@ def light_cache(folder: Path) -> Any:
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             start_runtime(target_context, folder)
-            with self._guard_against_spurious_io_errors():
+            with self._guard_against_spurious_io_errors(), uncollected():
                 return self._load_overload(sig, target_context)
 
         def save_overload(self, sig: Any, data: Any) -> None:

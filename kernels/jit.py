@@ -6,7 +6,6 @@ call: commands that only read, check or explain do not import it.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable
 from functools import cache, partial, update_wrapper
 from threading import RLock
@@ -14,6 +13,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar, cast, get_args, get_origi
 
 import numpy as np
 
+from . import uncollected
 from .folder import PARTS_OF_DISPATCHER, cache_folder, light_cache, no_extensions
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -43,14 +43,9 @@ _LOCK = RLock()  # one kernel may compile those it calls; Numba's cache folder i
 @cache
 def _numba() -> Any:
     """Import Numba and register kernels: one named in another is its compiled function."""
-    collects = gc.isenabled()
-    gc.disable()  # imports create many objects, all of them live
-    try:
+    with uncollected():
         import numba
         from numba.extending import typeof_impl
-    finally:
-        if collects:
-            gc.enable()
 
     def type_of_kernel(value: Kernel, context: Any) -> Any:
         return numba.types.Dispatcher(value.compiled)

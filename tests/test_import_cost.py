@@ -72,6 +72,39 @@ def test_warm_score_imports_the_compiler_without_its_implementations() -> None:
     assert "pyarrow" not in modules  # for stored tallies, texts and geometry
 
 
+@pytest.mark.slow
+def test_kernels_with_functions_of_numba_load_without_its_modules() -> None:
+    code = """import evalengine as ee
+ee.score({"datum_id": range(6), "score": [.1, .4, .4, .6, .7, .9], "ground_truth": [0, 1] * 3},
+         task="classification", metrics=["ROCAUC"]).metrics"""
+    every_module(code)
+    modules = every_module(code)
+    assert "numba" in modules
+    assert not modules & {"numba.np.arrayobj", "numba.cpython.unicode"}
+
+
+def test_objects_that_stay_are_old_at_once_and_frozen_ones_stay_frozen() -> None:
+    python("""import gc
+from evalengine.kernels import uncollected
+with uncollected():
+    assert not gc.isenabled()
+    stays = [[]]
+assert gc.isenabled()
+assert any(one is stays for one in gc.get_objects(generation=2))
+assert not gc.get_freeze_count()
+gc.freeze()
+frozen = gc.get_freeze_count()
+gc.disable()
+with uncollected():
+    pass
+assert gc.get_freeze_count() == frozen
+assert not gc.isenabled()
+gc.enable()
+with uncollected():
+    pass
+assert gc.get_freeze_count() == frozen""")
+
+
 def test_only_files_of_pixels_need_rasterio_and_only_polygons_shapely(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -6,6 +6,7 @@ import importlib
 from functools import cache
 from typing import TYPE_CHECKING
 
+from ..kernels import uncollected
 from ..schemas.contract import NAMES
 from ..schemas.errors import unknown
 
@@ -24,4 +25,5 @@ def get(name: str) -> Task:
     """
     if name not in NAMES:
         raise unknown("task", name, NAMES)
-    return importlib.import_module(f"{__name__}.{name}.spec").TASK
+    with uncollected():
+        return importlib.import_module(f"{__name__}.{name}.spec").TASK

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import gc
 import json
 import time
 from collections import defaultdict
@@ -18,6 +17,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ...kernels import uncollected
 from ...kernels.boxes import Points
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError
@@ -494,15 +494,8 @@ _COMPLETED = {
 
 def _decoded(path: str | Path) -> Any:
     text = Path(path).read_bytes()
-    collecting = gc.isenabled()
-    gc.disable()  # decoding makes no garbage, and collection would double its time
-    try:
+    with suppress(msgspec.DecodeError, RecursionError), uncollected():
         return msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        pass
-    finally:
-        if collecting:
-            gc.enable()
     try:  # NaN and Infinity, which Python writes
         return json.loads(text)
     except (ValueError, RecursionError) as error:
