@@ -123,7 +123,8 @@ def list_column(flat: Array, limits: Array, lacking: Array | None) -> pl.Series:
 
 
 def _column(name: str, kind: Array, value: Array, pool: Array, *, raw: bool) -> pl.Series:
-    kinds = {*np.flatnonzero(np.bincount(kind)).tolist()}
+    alike = (kind == kind[0]).all()
+    kinds = {int(kind[0])} if alike else {*np.flatnonzero(np.bincount(kind)).tolist()}
     absent = {MISSING} if raw else {MISSING, _NULL}
     present = kinds - absent
     lacking = (kind == MISSING) | (kind == _NULL) & (not raw) if kinds & absent else None

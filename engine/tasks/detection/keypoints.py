@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...geometry.columns import Origin, Place, flat
+from ...geometry.columns import Origin, Place, flat, offsets_of
 from ...ingest.frames import Frames
 from ...ingest.problems import Note, note_of
 from ...kernels.boxes import (
@@ -109,8 +109,12 @@ class KeypointLayer(msgspec.Struct, frozen=True):
 
 def points_of(column: pl.Series) -> Points:
     """Convert lists of x, y and visibility to kernel input."""
-    values, (start,) = flat(column)
-    return Points(frozen(start, np.int64), frozen(values.cast(pl.Float64).to_numpy(), np.float64))
+    parts = [flat(chunk) for chunk in column.get_chunks()]
+    start = offsets_of(np.concatenate([np.diff(part) for _, (part,) in parts]))
+    numbers = [values.cast(pl.Float64).to_numpy() for values, _ in parts]
+    # NumPy's memory is in huge pages, unlike that of Polars, which would join chunks more slowly.
+    every = numbers[0] if len(numbers) == 1 else np.concatenate(numbers)
+    return Points(frozen(start, np.int64), frozen(every, np.float64))
 
 
 def as_keypoints(
