@@ -6,6 +6,7 @@ import math
 import sys
 import warnings
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -499,7 +500,13 @@ def pairs_of(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> 
             row=int(np.argmin(many)),
         )
     flat = [one for those in references for one in those]
-    return Pairs(_column("text", candidates), _column("reference", flat), offsets_of(many), {})
+    n, columns = len(candidates), None
+    if n < _FEW:  # one Series costs as much as two
+        with suppress(InputError):
+            both = _column("text", [*candidates, *flat])
+            columns = both.slice(0, n), both.slice(n)
+    columns = columns or (_column("text", candidates), _column("reference", flat))
+    return Pairs(*columns, offsets_of(many), {})
 
 
 def _column(side: str, texts: Sequence[str]) -> pl.Series:

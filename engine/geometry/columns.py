@@ -65,10 +65,18 @@ def flat(column: pl.Series) -> tuple[pl.Series, list[Array]]:
     return pl.Series(pl.from_arrow(array)), offsets
 
 
+_FEW_TEXTS = 8
+"""Texts that Python encodes faster than Arrow exports them."""
+
+
 def text_bytes(column: pl.Series) -> tuple[Array, Array]:
     """Bytes of strings or binaries without nulls: uint8, and their offsets int64 [n + 1]."""
     if not column.len():
         return np.empty(0, np.uint8), np.zeros(1, np.int64)
+    if column.len() <= _FEW_TEXTS and column.dtype == pl.String:
+        texts = [text.encode() for text in column.to_list()]
+        sizes = np.array([len(text) for text in texts])
+        return np.frombuffer(b"".join(texts), np.uint8), offsets_of(sizes)
     array: Any = column.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest())
     _, offsets, data = array.buffers()
     at = np.frombuffer(offsets, np.int64)[array.offset :][: len(array) + 1]

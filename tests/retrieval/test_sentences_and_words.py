@@ -90,3 +90,13 @@ def test_words(text, words):
 )
 def test_different_words(one, two):
     assert not same_words(one, two)
+
+
+def test_few_texts_have_the_bytes_of_many() -> None:
+    texts = ["", "İzmir", "a b", "日本", "\n"]
+    few, start = text_bytes(pl.Series(texts))
+    many, starts = text_bytes(pl.Series(texts * 9))
+    assert few.tobytes() * 9 == many.tobytes()
+    assert (few.dtype, start.dtype) == (many.dtype, starts.dtype)
+    assert start.tolist() == starts[: start.size].tolist()
+    assert text_bytes(pl.Series([""]))[0].size == 0

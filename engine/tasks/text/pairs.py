@@ -50,7 +50,10 @@ class Pairs(msgspec.Struct, frozen=True):
     @property
     def candidate(self) -> Array:
         """The candidate of each reference, int64 [m]."""
-        return self.once("candidate", lambda: np.repeat(np.arange(len(self)), np.diff(self.start)))
+        many = np.arange(len(self))
+        if len(self.references) == len(self):
+            return many
+        return self.once("candidate", lambda: np.repeat(many, np.diff(self.start)))
 
     def once(self, name: Any, make: Callable[[], R]) -> R:
         """Return a cached value, or compute it on first use."""
@@ -75,7 +78,8 @@ class Tokens(msgspec.Struct, frozen=True):
     @property
     def lengths(self) -> tuple[Array, Array]:
         """Number of tokens of each candidate, and of each reference."""
-        return np.diff(self.candidates[0]), np.diff(self.references[0])
+        ours, theirs = self.candidates[0], self.references[0]
+        return ours[1:] - ours[:-1], theirs[1:] - theirs[:-1]
 
 
 def of_code_points(ours: tuple[Array, Array], theirs: tuple[Array, Array]) -> Tokens:

@@ -127,7 +127,7 @@ def by_rules(texts: pl.Series) -> Hashed:
 def mteval(texts: pl.Series) -> Hashed:
     """sacrebleu's 13a."""
     data, start = text_bytes(texts)
-    last = data[start[1:][np.diff(start) > 0] - 1]
+    last = data[start[1:][start[1:] > start[:-1]] - 1]
     # Most texts end in a visible ASCII character and have a single line.
     if ((last <= ord(" ")) | (last > ord("~"))).any() or any((data == ord(c)).any() for c in "\n<"):
         column = pl.col(texts.name).str.strip_chars_end(SPACES)
