@@ -14,6 +14,7 @@ import pytest
 from coco_files import annotation, result, truths
 from odd_coco import OURS, coco_mask, counts_of, loaded, odd, reference, same
 from refusals import refused
+from sizes import tune
 
 import evalengine as ee
 
@@ -81,6 +82,81 @@ def test_files_lists_and_arrays_of_results(tmp_path: Any) -> None:
         made.append([info, truth.dataset, *(one.dataset for one in sets)])
     same(made[0][:-1], made[1][:-1])
     assert made[0][-1] == made[1][-1]  # NumPy's floats in pycocotools
+
+
+def _stats(truth: Any, results: Any) -> list[float]:
+    run = OURS.COCOeval(truth, results, "bbox")
+    for step in (run.evaluate, run.accumulate, run.summarize):
+        quietly(step)
+    return run.stats.tolist()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"score": 1},
+        {"bbox": [1, 2, 3, 4]},
+        {"image_id": 1.0},
+        {"area": 7, "id": 3},
+        {"caption": "a"},
+        {"segmentation": [[0.5, 0, 9, 0, 9, 9]]},
+    ],
+)
+def test_files_of_boxes_are_columns_until_their_dicts_are_asked_for(
+    change: dict[str, Any], tmp_path: Any
+) -> None:
+    tune(json_bytes=1)
+    rng = np.random.default_rng(4)
+    images = [{"id": i, "width": 99, "height": 99} for i in range(1, 6)]
+    boxes = [(rng.random(4) * 50 + 1).tolist() for _ in range(40)]
+    rows = [
+        {"image_id": 1 + i % 5, "category_id": 1 + i % 2, "bbox": box, "score": i / 64}
+        for i, box in enumerate(boxes)
+    ]
+    rows[20] |= change
+    marked = [
+        {**row, "id": i, "area": 400.5, "iscrowd": 0} for i, row in enumerate(rows[::2], start=1)
+    ]
+    truth = OURS.COCO()
+    truth.dataset = {
+        "images": images,
+        "annotations": marked,
+        "categories": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}],
+    }
+    quietly(truth.createIndex)
+    file = tmp_path / "rows.json"
+    file.write_text(json.dumps(rows))
+    of_file, of_list = (quietly(truth.loadRes, one)[0] for one in (str(file), rows))
+    file.unlink()  # everything was read
+    assert _stats(truth, of_file) == _stats(truth, of_list)
+    for name in ("catToImgs", "anns", "imgToAnns", "dataset"):
+        same(getattr(of_file, name), getattr(of_list, name), name)
+    for one in (of_file, of_list):
+        for row in one.anns.values():
+            row["score"] = -row["score"]
+    assert _stats(truth, of_file) == _stats(truth, of_list)
+
+
+@pytest.mark.parametrize("text", ["[]", "[1]", '[{"image_id": 1}]', "{}", "[", '[{"image_id": 1'])
+def test_short_and_damaged_files_of_results(text: str, tmp_path: Any) -> None:
+    truth = OURS.COCO()
+    truth.dataset = {"images": [{"id": 1}], "annotations": [], "categories": []}
+    quietly(truth.createIndex)
+    file = tmp_path / "rows.json"
+    file.write_text(text)
+
+    def outcome() -> Any:
+        try:
+            return len(quietly(truth.loadRes, str(file))[0].anns)
+        except ee.InputError as error:
+            return error.code
+        except (TypeError, KeyError) as error:
+            return type(error)
+
+    usual = outcome()
+    tune(json_bytes=1)
+    assert outcome() == usual
 
 
 def test_a_file_with_numbers_that_are_no_json(tmp_path: Any) -> None:

@@ -16,7 +16,9 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import polars as pl
 
+from ...ingest.sources.json_columns import NotFlat, scan
 from ...kernels import uncollected
 from ...kernels.boxes import Points
 from ...schemas.arrays import Array
@@ -30,12 +32,49 @@ Annotation = dict[str, Any]
 _SHOWN = 3
 
 
+class FileRows(Sequence[Annotation]):
+    """Results of a JSON file: columns of boxes, until their dicts are asked for.
+
+    Raises:
+        NotFlat: the file needs a general parser.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._path, self._text = path, Path(path).read_bytes()
+        names = ("image_id", "category_id", "score", "bbox", "caption")
+        frame = pl.concat(scan(self._text, names), how="vertical_relaxed")
+        types = frame.dtypes
+        whole, numeric = {types[0], types[1]} == {pl.Int64}, types[2].is_numeric()
+        four = types[3] == pl.Array(pl.Float64, 4) and types[4] == pl.Null
+        if not (whole and numeric and four) or any(one.null_count() for one in frame[:, :4]):
+            raise NotFlat
+        self.columns = {name: frame[name].to_numpy() for name in names[:4]}
+        self._size = frame.height
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, at: Any) -> Any:
+        return self.dicts[at]
+
+    def __iter__(self) -> Iterator[Annotation]:
+        return iter(self.dicts)
+
+    @cached_property
+    def dicts(self) -> list[Annotation]:
+        """The objects of the file; callers may change them, so that the columns are dropped."""
+        self.columns = {}
+        return _decoded(self._path, self._text)
+
+
 def column(rows: Sequence[Annotation], key: str, what: str = "results") -> list[Any]:
     """Return one value of each row.
 
     Raises:
         InputError: rows without it, or that are not dicts.
     """
+    if isinstance(rows, FileRows) and key in rows.columns:
+        return rows.columns[key].tolist()
     try:
         return list(map(itemgetter(key), rows))
     except (KeyError, TypeError, IndexError):
@@ -106,6 +145,8 @@ def _floats(values: Callable[[], Iterable[Any]], n: int) -> Array:
 
 def boxes(rows: Sequence[Annotation], what: str) -> Array:
     """x, y, width and height, float64 [n, 4]."""
+    if isinstance(rows, FileRows) and rows.columns:
+        return rows.columns["bbox"]
     values = column(rows, "bbox", what)
     try:
         fours = {*map(len, values)} <= {4}
@@ -176,7 +217,7 @@ class COCO:
 
     def __init__(self, annotation_file: str | Path | None = None) -> None:
         self._dataset: dict[str, Any] = {}
-        self._rows: list[Annotation] = []
+        self._rows: Sequence[Annotation] = []
         self._results: str | None = None
         self._images: list[Any] | None = None
         self._clear()
@@ -246,6 +287,8 @@ class COCO:
         """Add the keys of ``loadRes`` to results, if not done yet."""
         kind, self._results = self._results, None
         if kind is not None:
+            if isinstance(self._rows, FileRows):
+                self._rows = self._dataset["annotations"] = self._rows.dicts
             added = _COMPLETED[kind](self._rows)
             for number, (row, more) in enumerate(zip(self._rows, added, strict=True), 1):
                 row.update(more, id=number)
@@ -255,7 +298,8 @@ class COCO:
         print("creating index...")
         self._clear()
         dataset = self._dataset
-        self._rows, self._images = list(dataset.get("annotations", ())), None
+        rows = dataset.get("annotations", ())
+        self._rows, self._images = rows if isinstance(rows, FileRows) else list(rows), None
         self.imgs = {image["id"]: image for image in dataset.get("images", ())}
         self.cats = {category["id"]: category for category in dataset.get("categories", ())}
         print("index created!")
@@ -370,20 +414,23 @@ class COCO:
         print("Loading and preparing results...")
         began = time.time()
         if isinstance(resFile, (str, Path)):
-            rows = _decoded(resFile)
+            rows = _results_of(resFile)
         elif isinstance(resFile, np.ndarray):
             rows = self.loadNumpyAnnotations(resFile)
         else:
             rows = resFile
-        if not isinstance(rows, list):
+        if not isinstance(rows, (list, FileRows)):
             raise InputError(
                 f"results in not an array of objects, but {type(rows).__name__}: a list of dicts, a"
                 " JSON file of one or an array [N, 7] is needed.",
                 code="wrong_shape",
             )
         images = self._refuse_others(rows)
-        first = rows[0] if rows else {}
-        kinds = [key for key in _COMPLETED if key in first and first[key] != []]
+        if isinstance(rows, FileRows):
+            kinds = ["bbox"]
+        else:
+            first = rows[0] if rows else {}
+            kinds = [key for key in _COMPLETED if key in first and first[key] != []]
         result._dataset = {
             "info": copy.deepcopy(self._dataset.get("info", {})),
             "images": list(self._dataset.get("images", ())),
@@ -492,8 +539,15 @@ _COMPLETED = {
 """Key of the first result, first match wins -> function that yields the missing keys of each."""
 
 
-def _decoded(path: str | Path) -> Any:
-    text = Path(path).read_bytes()
+def _results_of(path: str | Path) -> Any:
+    try:
+        return FileRows(path)
+    except (NotFlat, pl.exceptions.PolarsError):
+        return _decoded(path)
+
+
+def _decoded(path: str | Path, text: bytes | None = None) -> Any:
+    text = Path(path).read_bytes() if text is None else text
     with suppress(msgspec.DecodeError, RecursionError), uncollected():
         return msgspec.json.decode(text)
     try:  # NaN and Infinity, which Python writes
