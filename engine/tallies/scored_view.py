@@ -40,11 +40,10 @@ from .sorted_scores import (
     sort_segments,
     sorted_by_counts,
     sorted_by_truth,
-    wins_of_groups,
     with_unlisted,
 )
 from .stored import Parts
-from .units import GridCounts, Scored, Units
+from .units import Scored, Units
 
 _PIECE = 1 << 20  # rows at a time
 _FEW_THRESHOLDS = 4  # that are compared with all scores one by one
@@ -565,7 +564,7 @@ class ScoredView(UnitClasses):
         """Scores and their weights by (group, slot, outcome), unsorted within each."""
         scored, weight = self.scored, self.unit_weight
         assert scored is not None
-        start, score, _ = partition(scored.parts, *self.segments)
+        start, score = partition(scored.parts, *self.segments)
         if weight is None:
             return Sorted(start, score, None)
         row_weight = weight if scored.unit_codes is None else weight[scored.unit_codes]
@@ -584,46 +583,20 @@ class ScoredView(UnitClasses):
         shape = (self.n_groups, self.slots.size, N_OUTCOMES)
         return scored.outcome, scored.label_codes, datum, self.group, shape
 
-    @property
-    def _by_pairs(self) -> bool:
-        """True if areas are computed without sorting: for groups with unsorted scores."""
-        if self.parts is not None or self.group is None or self.unit_weight is not None:
-            return False
-        return "sorted" not in self.__dict__
-
-    @Lazy
-    def _grid(self) -> GridCounts | None:
-        """Counts of a grid of scores if they are cheaper than sorting all scores; or None."""
-        scored = self.scored
-        assert scored is not None
-        grouped = self.parts is not None or self.group is not None or self.unit_weight is not None
-        if grouped or scored.grid is None:
-            return None
-        hits = np.flatnonzero(scored.outcome == HIT)
-        if not GridCounts.fits(hits, scored.grid) or (scored.outcome == STRAY).any():
-            return None
-        return GridCounts(scored.grid, scored.parts, hits, len(self.labels), self.over)
-
     @Lazy
     def listed(self) -> tuple[Array, Array, Array]:
         """(Weighted) rows that hit, that do not, and that are stray, [group, label] each."""
-        if self._grid is not None:
-            return self._grid.listed
         if self.parts is not None and self.unit_weight is None and "sorted" not in self.__dict__:
             each = [few.listed for few in self.blocks() if few.scored is not None]
             hits, others, strays = np.sum(each, axis=0)
             return hits, others, strays
-        scores = self._laid if self._by_pairs else self.sorted
+        scores = self.sorted if self.parts is not None or self.group is None else self._laid
         sums = [self.spread(scores.sums(o), 0.0) for o in (HIT, OTHER, STRAY)]
         return sums[0], sums[1], sums[2]
 
     @property
     def _won(self) -> Array:
         """(Weight of) pairs that the positive wins, ties counting half, [group, label]; a copy."""
-        if self._grid is not None:
-            return self._grid.won()
-        if self._by_pairs:
-            return np.asarray(self.spread(wins_of_groups(self._laid, self.over), 0) / 2)
         scores = self.sorted
         sides = scores.bounds(HIT), scores.bounds(OTHER)
         won = self.spread(wins(*sides, scores.score, scores.weight), 0)
@@ -656,9 +629,6 @@ class ScoredView(UnitClasses):
         if thresholds not in self._reached:
             assert self.scored is not None
             grid = np.array([self.scored.comparable(t) for t in thresholds])
-            if self._grid is not None:
-                self._reached[thresholds] = self._grid.reached(grid)
-                return self._reached[thresholds]
             scores = self.sorted
             out = []
             for outcome in (HIT, OTHER, STRAY):
@@ -930,10 +900,6 @@ class ScoredDraws(ScoredView):
         )
 
     # -- scored labels -------------------------------------------------------------------------
-
-    @property
-    def _grid(self) -> None:
-        return None
 
     @property
     def sample_areas(self) -> tuple[Array, Array]:
