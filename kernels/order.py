@@ -381,7 +381,7 @@ Places = tuple[U8, MaybeI32, MaybeI32, MaybeI32]
 
 
 @kernel
-def _segment_starts(rows: Places, n_groups: int, n_labels: int, n_outcomes: int) -> Array:
+def segment_starts(rows: Places, n_groups: int, n_labels: int, n_outcomes: int) -> Array:
     """CSR offsets of the segments; see :func:`partition`."""
     outcome, label, datum, group = rows
     start = np.zeros(n_groups * n_labels * n_outcomes + 1, np.int64)
@@ -441,7 +441,7 @@ def partition(
     _, n_labels, n_outcomes = shape
     columns = [None if one is None else frozen(one, np.int32) for one in (label, datum, group)]
     rows: Any = (frozen(outcome, np.uint8), *columns)
-    start = _segment_starts(rows, *shape)
+    start = segment_starts(rows, *shape)
     out = np.empty(int(start[-1]), np.float64)
     free = start[:-1].copy()
     offset = 0

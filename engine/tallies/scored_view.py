@@ -11,7 +11,7 @@ import numpy as np
 
 from ..kernels.datums import on_grid, step_of_grid
 from ..kernels.labels import HIT, N_OUTCOMES, OTHER, STRAY, HardWeights, count_hard, weigh_hard
-from ..kernels.order import partition
+from ..kernels.order import partition, segment_starts
 from ..kernels.scores import (
     Drawing,
     drawn_precisions,
@@ -47,6 +47,7 @@ from .units import Scored, Units
 
 _PIECE = 1 << 20  # rows at a time
 _FEW_THRESHOLDS = 4  # that are compared with all scores one by one
+_OUTCOMES = HIT, OTHER, STRAY
 
 # Positives and negatives per label, the denominators of all ratios.
 
@@ -590,9 +591,21 @@ class ScoredView(UnitClasses):
             each = [few.listed for few in self.blocks() if few.scored is not None]
             hits, others, strays = np.sum(each, axis=0)
             return hits, others, strays
-        scores = self.sorted if self.parts is not None or self.group is None else self._laid
-        sums = [self.spread(scores.sums(o), 0.0) for o in (HIT, OTHER, STRAY)]
-        return sums[0], sums[1], sums[2]
+        if self.parts is not None or self.unit_weight is not None or "sorted" in self.__dict__:
+            return tuple(self.spread(self.sorted.sums(one), 0.0) for one in _OUTCOMES)  # type: ignore[return-value]
+        scored, out = self.scored, np.zeros((N_OUTCOMES, *self.shape))
+        assert scored is not None
+        if scored.grid is not None and self.group is None:
+            table = scored.outcome.reshape(-1, scored.grid.label.size)
+            out[HIT, 0, scored.grid.label] = np.count_nonzero(table == HIT, axis=0)
+            out[STRAY, 0, scored.grid.label] = np.count_nonzero(table == STRAY, axis=0)
+            out[OTHER, 0, scored.grid.label] = len(table)
+            out[OTHER] -= out[HIT] + out[STRAY]
+            return out[HIT], out[OTHER], out[STRAY]
+        *rows, shape = self.segments
+        places: Any = tuple(rows)
+        many = np.diff(segment_starts(places, *shape)).astype(np.float64)
+        return tuple(self.spread(many[one::N_OUTCOMES], 0.0) for one in _OUTCOMES)  # type: ignore[return-value]
 
     @property
     def _won(self) -> Array:
