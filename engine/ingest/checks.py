@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from evalengine.schemas.arrays import Array
@@ -32,7 +33,7 @@ _CONTEXT = (
     "series",
 )
 _SHOWN = 3
-_LOOKED_FOR = 8  # rows of a table, of which each has to occur again
+_OF_ROWS = 64  # one of so many distinct rows is counted first
 _LOOKED_AT = 1000  # labels inspected for repetitions
 _MANY = 20  # of them at least
 _BY_CHANCE = 1e-8  # chance up to which halves that agree are copies
@@ -248,16 +249,16 @@ class Check:
         named = self.datum in self.schema
         if any(one.is_nested() for one in self.schema.values()):
             return
-        if named and frame.row(0) != frame.row(n):
-            return
-        for row in range(0, frame.height, frame.height // _LOOKED_FOR):
-            same = [pl.col(one).eq_missing(pl.col(one).get(row)) for one in frame.columns]
-            if frame.select(pl.all_horizontal(same).sum()).item() < 2:
-                return  # most tables: counting all rows takes long
-        if named and not frame.head(n).equals(frame.slice(n)):
+        if named and not (frame.row(0) == frame.row(n) and frame.head(n).equals(frame.slice(n))):
             return  # a judge may give one verdict again
-        counts = frame.hash_rows().value_counts()["count"].to_list()
-        if (times := math.gcd(*counts)) < 2 or len(counts) < _MANY:
+        if frame.select(pl.all_horizontal(pl.all().eq_missing(pl.all().first())).sum()).item() < 2:
+            return  # most tables: hashes of all rows take long
+        hashes = frame.hash_rows()
+        for share in (_OF_ROWS, 1):  # copies of a row have the same hash: most others end here
+            counts = hashes.filter(hashes % share == 0).value_counts()["count"].to_numpy()
+            if (times := int(np.gcd.reduce(counts))) == 1:
+                return
+        if counts.size < _MANY:
             return
         n = frame.height // times
         values = frame.select(pl.exclude(self.datum)).hash_rows().value_counts()["count"].to_numpy()
