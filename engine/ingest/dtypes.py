@@ -453,6 +453,15 @@ def element(dtype: pl.List | pl.Array) -> pl.DataType:
     return dtype.inner if isinstance(dtype.inner, pl.DataType) else dtype.inner()
 
 
+def widened(dtype: pl.DataType) -> pl.DataType:
+    """Return the dtype with floats of 16 bits, also in lists and arrays, as those of 32."""
+    if isinstance(dtype, pl.Array):
+        return pl.Array(widened(element(dtype)), dtype.size)
+    if isinstance(dtype, pl.List):
+        return pl.List(widened(element(dtype)))
+    return pl.Float32() if dtype == pl.Float16 else dtype
+
+
 def numbers_within(dtype: pl.DataType) -> int:
     """Return the number of list levels around numbers; 0 for other dtypes."""
     depth, inner = within(dtype)

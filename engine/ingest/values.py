@@ -466,7 +466,7 @@ def value_pair(predictions: Any, truths: Any) -> tuple[pl.Series, pl.Series] | N
     if all(isinstance(side.dtype, pl.Array) and not _fractions(side) for side in (ours, theirs)):
         return None  # label maps
     _refuse_lengths(len(ours), len(theirs))
-    return ours, theirs
+    return ours.cast(dtypes.widened(ours.dtype)), theirs.cast(dtypes.widened(theirs.dtype))
 
 
 def _refuse_lengths(ours: int, theirs: int) -> None:

@@ -11,6 +11,7 @@ from partitions.cases import in_buckets
 from refusals import noted, refused
 
 import evalengine as ee
+from evalengine.ingest.dtypes import widened
 from evalengine.schemas.errors import InputError
 
 N = 12
@@ -268,3 +269,23 @@ def test_zeros_and_ones_by_names_of_forecasts_are_noted(tmp_path: Path) -> None:
     for fair in (graded, shares):
         assert "task_inferred" not in {one.code for one in ee.check(fair).findings}
     assert "task_inferred" not in {one.code for one in ee.score(rows, task="regression").findings}
+
+
+def test_half_floats_keep_their_fractions(tmp_path: Path) -> None:
+    """Polars' floor returns floats of 16 bits as they are."""
+    halves = np.array([1.5, 2.25, -0.5, 3.0], np.float16)
+    rows = pl.DataFrame({"prediction": halves, "target": halves + np.float16(0.25)})
+    rows.write_parquet(tmp_path / "t.parquet")
+    plan = ee.plan(rows.with_row_index("datum_id"))
+    collector = ee.Collector()
+    collector.add(rows)
+    for card in (
+        ee.score(rows),
+        ee.score(rows["prediction"], rows["target"]),
+        ee.score(tmp_path / "t.parquet", memory_limit="1GB"),
+        plan.tally(rows.with_row_index("datum_id")).summarise(),
+        collector.score(),
+    ):
+        assert (card.task, card.value("MAE")) == ("regression", 0.25)
+    lists = rows.select(pl.concat_list(pl.all()), pl.col("target").reshape((4, 1)))
+    assert [widened(one) for one in lists.dtypes] == [pl.List(pl.Float32), pl.Array(pl.Float32, 1)]

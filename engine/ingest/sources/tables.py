@@ -19,6 +19,7 @@ from evalengine.schemas.errors import InputError, OptionError, ReadError
 from ...metrics.own import loaded, plugins
 from ..annotations.format import Other
 from ..annotations.titles import BY_SIZE, PER_IMAGE, TITLES, may_be_annotations
+from ..dtypes import widened
 from ..files import MemorySize, Room, by_extension, refuse_beyond, refuse_expanding, whole_size
 from ..problems import Note
 from ..source import SEGMENTED, Source, of_frame
@@ -280,9 +281,16 @@ def _texts(storage_options: Any) -> dict[str, str] | None:
 
 
 def schema_of(source: Source) -> dict[str, pl.DataType]:
-    """Return the source's columns; reads only a footer or header if the format has one."""
+    """Return the source's columns; reads only a footer or header if the format has one.
+
+    Floats of 16 bits become those of 32: Polars does not round them.
+    """
     try:
-        return dict(source.frame.collect_schema())
+        schema = dict(source.frame.collect_schema())
+        if halves := {name: wide for name, one in schema.items() if (wide := widened(one)) != one}:
+            casts = (pl.col(name).cast(dtype) for name, dtype in halves.items())
+            source.frame = source.frame.with_columns(casts)
+        return schema | halves
     except READ_FAILURES as error:
         raise explain(source, error) from error
     except ValueError as error:
