@@ -280,6 +280,9 @@ def _texts(storage_options: Any) -> dict[str, str] | None:
     return texts
 
 
+_MAY_BE_HALVES = (pl.Float16, pl.List, pl.Array)
+
+
 def schema_of(source: Source) -> dict[str, pl.DataType]:
     """Return the source's columns; reads only a footer or header if the format has one.
 
@@ -287,10 +290,11 @@ def schema_of(source: Source) -> dict[str, pl.DataType]:
     """
     try:
         schema = dict(source.frame.collect_schema())
-        if halves := {name: wide for name, one in schema.items() if (wide := widened(one)) != one}:
-            casts = (pl.col(name).cast(dtype) for name, dtype in halves.items())
-            source.frame = source.frame.with_columns(casts)
-        return schema | halves
+        for name, dtype in schema.items():
+            if isinstance(dtype, _MAY_BE_HALVES) and (wide := widened(dtype)) != dtype:
+                source.frame = source.frame.with_columns(pl.col(name).cast(wide))
+                schema[name] = wide
+        return schema
     except READ_FAILURES as error:
         raise explain(source, error) from error
     except ValueError as error:

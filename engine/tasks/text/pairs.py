@@ -50,10 +50,8 @@ class Pairs(msgspec.Struct, frozen=True):
     @property
     def candidate(self) -> Array:
         """The candidate of each reference, int64 [m]."""
-        many = np.arange(len(self))
-        if len(self.references) == len(self):
-            return many
-        return self.once("candidate", lambda: np.repeat(many, np.diff(self.start)))
+        many = self.start[1:] - self.start[:-1]
+        return self.once("candidate", lambda: np.repeat(np.arange(many.size), many))
 
     def once(self, name: Any, make: Callable[[], R]) -> R:
         """Return a cached value, or compute it on first use."""
