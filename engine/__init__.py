@@ -141,7 +141,7 @@ def __getattr__(name: str) -> Any:
         return import_module(f"{__name__}.compat")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with uncollected():
+    with uncollected(lasting=True):
         value = getattr(import_module(f".{_HOMES[name]}", __name__), name)
     globals()[name] = value
     return value

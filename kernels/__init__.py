@@ -11,11 +11,13 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
-    """Spare the garbage collector objects that stay, as those of imports and decoded files do.
+def uncollected(*, lasting: bool = False) -> Iterator[None]:
+    """Spare the garbage collector many new objects that stay: it does not run meanwhile.
 
-    It does not run meanwhile, and regards what exists afterwards as old: otherwise it would examine
-    each of a hundred thousand objects twice before that.
+    Args:
+        lasting: all objects of the process become old afterwards, so that those of an import, a
+            hundred thousand, are not examined twice before that. The caller's recent garbage is
+            collected later then: only for what a process does once.
     """
     collects = gc.isenabled()
     gc.disable()
@@ -23,7 +25,7 @@ def uncollected() -> Iterator[None]:
         yield
     finally:
         if collects:
-            if not gc.get_freeze_count():  # objects that a caller froze stay so
+            if lasting and not gc.get_freeze_count():  # objects that a caller froze stay so
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

@@ -373,7 +373,7 @@ def light_cache(folder: Path) -> Any:
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
             start_runtime(target_context, folder)
-            with self._guard_against_spurious_io_errors(), uncollected():
+            with self._guard_against_spurious_io_errors(), uncollected(lasting=True):
                 return self._load_overload(sig, target_context)
 
         def save_overload(self, sig: Any, data: Any) -> None:

@@ -43,7 +43,7 @@ _LOCK = RLock()  # one kernel may compile those it calls; Numba's cache folder i
 @cache
 def _numba() -> Any:
     """Import Numba and register kernels: one named in another is its compiled function."""
-    with uncollected():
+    with uncollected(lasting=True):
         import numba
         from numba.extending import typeof_impl
 

@@ -376,12 +376,16 @@ def _sort_digits(score: Array, beside: Array | None) -> None:
 # Partition: values by segment (group, label, outcome) in their order, by a counting sort. Sorting
 # each segment afterwards stays in the cache.
 
+_MANY = 4096  # segments from which values are laid out in two rounds
+_BUCKETS = 512  # of the first round
+
+
 Places = tuple[U8, MaybeI32, MaybeI32, MaybeI32]
 """Outcome, label, datum and its group of rows, which give the segment of each."""
 
 
 @kernel
-def segment_starts(rows: Places, n_groups: int, n_labels: int, n_outcomes: int) -> Array:
+def _segment_starts(rows: Places, n_groups: int, n_labels: int, n_outcomes: int) -> Array:
     """CSR offsets of the segments; see :func:`partition`."""
     outcome, label, datum, group = rows
     start = np.zeros(n_groups * n_labels * n_outcomes + 1, np.int64)
@@ -399,10 +403,62 @@ def segment_starts(rows: Places, n_groups: int, n_labels: int, n_outcomes: int) 
 
 
 @kernel
+def _count_three(outcome: Array, count: Array) -> None:
+    """Rows of one segment by outcome; sums of comparisons, several rows at a time."""
+    ones, twos = 0, 0
+    for i in range(outcome.size):
+        ones += int(outcome[i] == 1)
+        twos += int(outcome[i] == 2)
+    count[0] += outcome.size - ones - twos
+    count[1] += ones
+    count[2] += twos
+
+
+@kernel
+def _three(outcome: Array, offset: int, value: Array, free: Array, out: Array) -> None:
+    """Values of one segment by outcome; places in registers, without unpredictable branches."""
+    at0, at1, at2 = free[0], free[1], free[2]
+    for i in range(value.size):
+        is1 = np.int64(outcome[offset + i] == 1)
+        is2 = np.int64(outcome[offset + i] == 2)
+        is0 = 1 - is1 - is2
+        out[at0 * is0 + at1 * is1 + at2 * is2] = value[i]
+        at0 += is0
+        at1 += is1
+        at2 += is2
+    free[0], free[1], free[2] = at0, at1, at2
+
+
+@kernel
+def _two(outcome: Array, offset: int, value: Array, begin: int, free: Array, out: Array) -> None:
+    """Values by outcome 0 or 1, for adjacent segments.
+
+    The place of one outcome follows from that of the other, so only one is stored.
+    """
+    at0 = free[0]
+    after = free[1] - (offset - (at0 - begin))  # target of row 0 if all rows were 1
+    for i in range(value.size):
+        row = offset + i
+        hit = np.int64(outcome[row])
+        at1 = after + row - (at0 - begin)
+        out[at0 + (at1 - at0) * hit] = value[i]
+        at0 += 1 - hit
+    free[1] = after + offset + value.size - (at0 - begin)
+    free[0] = at0
+
+
+@kernel
 def _lay_out(
-    rows: Places, n_labels: int, n_outcomes: int, offset: int, value: F64, free: Array, out: Array
+    rows: Places,
+    n_labels: int,
+    n_outcomes: int,
+    offset: int,
+    value: F64,
+    free: Array,
+    out: Array,
+    row: Array,
 ) -> None:
-    """Values by segment."""
+    """Values by segment, and their rows if ``row`` is not empty."""
     outcome, label, datum, group = rows
     for i in range(offset, offset + value.size):
         g = 0
@@ -414,6 +470,43 @@ def _lay_out(
         at = free[s]
         free[s] = at + 1
         out[at] = value[i - offset]
+        if row.size:
+            row[at] = i
+
+
+@kernel
+def _to_buckets(
+    rows: Places,
+    n_labels: int,
+    n_outcomes: int,
+    offset: int,
+    value: F64,
+    shift: int,
+    free: Array,
+    out: tuple[Array, Array],
+) -> None:
+    """Values and their segments, roughly by segment: by its number shifted by ``shift``."""
+    outcome, label, datum, group = rows
+    segment, laid = out
+    for i in range(offset, offset + value.size):
+        g = group[datum[i] if datum.size else i]
+        if g < 0:
+            continue
+        s = (g * n_labels + (label[i] if label.size else 0)) * n_outcomes + outcome[i]
+        at = free[s >> shift]
+        free[s >> shift] = at + 1
+        segment[at] = s
+        laid[at] = value[i - offset]
+
+
+@kernel
+def _from_buckets(segment: Array, value: Array, free: Array, out: Array) -> None:
+    """Values by segment, from a layout in which nearby segments are adjacent."""
+    for i in range(segment.size):
+        s = segment[i]
+        at = free[s]
+        free[s] = at + 1
+        out[at] = value[i]
 
 
 def partition(
@@ -423,31 +516,86 @@ def partition(
     datum: Array | None,
     group: Array | None,
     shape: tuple[int, int, int],
-) -> tuple[Array, Array]:
+    *,
+    want_rows: bool = False,
+) -> tuple[Array, Array, Array]:
     """Lay values out by (group, label, outcome).
 
     Args:
         parts: float64 arrays of n values together, in row order.
         outcome: uint8 [n], below ``n_outcomes``.
-        label: None if there is one label.
+        label: None if there is one label. See :func:`only_label` too.
         datum: None if row i is datum i.
         group: None for one group of all.
         shape: (n_groups, n_labels, n_outcomes).
+        want_rows: whether to return the rows of the values.
 
     Returns:
         ``start``, int64 [groups * labels * outcomes + 1], CSR offsets of the segments, outcome
-        fastest; the values float64 [m] by segment, in row order within each.
+        fastest; the values float64 [m] by segment, in row order within each; their rows int64 [m],
+        or empty.
     """
     _, n_labels, n_outcomes = shape
+    only = only_label(label)
+    if group is None and only is not None and n_outcomes == 3:
+        start, out = _of_one_label(parts, outcome, only, n_labels)
+        if not want_rows:
+            return start, out, np.empty(0, np.int64)
+        row = np.arange(outcome.size)  # the bits of integers are moved as those of doubles
+        return start, out, _of_one_label([row.view(float)], outcome, only, n_labels)[1].view(int)
     columns = [None if one is None else frozen(one, np.int32) for one in (label, datum, group)]
     rows: Any = (frozen(outcome, np.uint8), *columns)
-    start = segment_starts(rows, *shape)
+    start = _segment_starts(rows, *shape)
     out = np.empty(int(start[-1]), np.float64)
+    row = np.empty(out.size if want_rows else 0, np.int64)
     free = start[:-1].copy()
     offset = 0
+    if start.size > _MANY and group is not None and not want_rows:
+        # Writing to very many places at once misses the cache at every row; two rounds do not.
+        shift = int(start.size).bit_length() - _BUCKETS.bit_length() + 1
+        rough = free[:: 1 << shift].copy()
+        segment, staged = np.empty(out.size, np.int32), np.empty_like(out)
+        for part in parts:
+            to = rough, (segment, staged)
+            _to_buckets(rows, n_labels, n_outcomes, offset, part, shift, *to)
+            offset += part.size
+        _from_buckets(segment, staged, free, out)
+        return start, out, row
     for part in parts:
-        _lay_out(rows, n_labels, n_outcomes, offset, part, free, out)
+        _lay_out(rows, n_labels, n_outcomes, offset, part, free, out, row)
         offset += part.size
+    return start, out, row
+
+
+def only_label(label: Array | None) -> int | None:
+    """Code of all rows if the array is one value repeated by ``broadcast_to``, otherwise None.
+
+    Without an array (one label) the code is 0.
+    """
+    if label is None:
+        return 0
+    return int(label[0]) if label.size and label.strides == (0,) else None
+
+
+def _of_one_label(
+    parts: Sequence[Array], outcome: Array, label: int, n_labels: int
+) -> tuple[Array, Array]:
+    """Values of one label's rows by outcome, among the segments of all labels."""
+    outcome = frozen(outcome, np.uint8)
+    start = np.zeros(n_labels * 3 + 1, np.int64)
+    _count_three(outcome, start[3 * label + 1 : 3 * label + 4])
+    np.cumsum(start, out=start)
+    out = np.empty(outcome.size, np.float64)
+    begin, _, third, end = (int(place) for place in start[3 * label : 3 * label + 4])
+    free = start[3 * label : 3 * label + 3].copy()
+    offset = 0
+    for part in parts:
+        value = frozen(part, np.float64)
+        if third == end:
+            _two(outcome, offset, value, begin, free, out)
+        else:
+            _three(outcome, offset, value, free, out)
+        offset += value.size
     return start, out
 
 

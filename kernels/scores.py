@@ -18,11 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .datums import MOST, Stream, draw_rows, stream_of_draws
-from .jit import F64, I64, Array, frozen, inner, kernel
+from .jit import F64, I32, I64, Array, frozen, inner, kernel
 from .sums import ExactSums, add_bits, nearest
 
 Bounds = tuple[I64, I64]
 """Starts and stops of the rows of each segment."""
+
+Tables = tuple[I64, F64, I64, I64, I64, I32]
+"""Result of :func:`place_table`."""
 
 # Area under the ROC curve: the share of (positive, negative) pairs in which the positive scores
 # higher, ties counting half (Mann and Whitney 1947; Hanley and McNeil 1982), by merging sorted
@@ -252,6 +255,25 @@ def wins(
     _weighted_wins(positives, negatives, (score, weight, bits), *cells)
     won.carry()
     return won.rounded() / 2
+
+
+@kernel
+def pair_wins(positives: Bounds, negatives: Bounds, score: F64) -> Array:
+    """Count **twice** the wins of unsorted scores, without weights, in quadratic time."""
+    p_start, p_stop = positives
+    n_start, n_stop = negatives
+    out = np.zeros(p_start.size, np.int64)
+    for s in range(p_start.size):
+        below = score[n_start[s] : n_stop[s]]
+        twice = 0
+        for j in range(p_start[s], p_stop[s]):
+            positive = score[j]
+            won = 0
+            for i in range(below.size):
+                won += int(below[i] < positive) + int(below[i] <= positive)
+            twice += won
+        out[s] = twice
+    return out
 
 
 # Points of curves: true and false positives at or above every distinct score, in one pass over the
@@ -523,6 +545,62 @@ def precision_onward(start: I64, tp: F64, fp: F64, carried: PrecisionCarried) ->
 
 # Scores of every label on every datum, datum by datum: row r has label ``r % width`` and block ``r
 # // width``, so no codes are read.
+# Areas need only sorted positives, which are few per label. A table per label, indexed by the
+# shifted distance of a score's bits from the lowest positive's, gives the number of positives
+# below; floats are compared only within one entry.
+
+_POSITIVE_BITS = np.int64(0x7FFFFFFFFFFFFFFF)
+_BLOCKS = 4096  # rows of a label looked at together, as its table is then read once for many
+_ROWS = 1 << 18  # rows of a grid looked at together at most
+_PAD = 2  # NaN after each label's positives: they are below no score
+
+
+@inner
+def key_of(bits: Any) -> Any:
+    """Integer that ascends with the float of these bits; both zeros have the same."""
+    sign = bits >> 63
+    return ((bits ^ (sign & _POSITIVE_BITS)) - sign) >> 1
+
+
+@kernel
+def _fill(
+    start: I64, positive: F64, bits: I64, low: Array, shift: Array, first: Array, table: Array
+) -> None:
+    for s in range(start.size - 1):
+        end = start[s + 1] - _PAD
+        if end == start[s]:
+            continue
+        low[s] = key_of(bits[start[s]])
+        span = key_of(bits[end - 1]) - low[s]
+        room = first[s + 1] - first[s] - 3
+        while (span >> shift[s]) >= room:
+            shift[s] += 1
+        for i in range(start[s], end):
+            at = (key_of(bits[i]) - low[s]) >> shift[s]
+            table[first[s] + at + 2] += 1
+        for k in range(first[s] + 1, first[s + 1]):
+            table[k] += table[k - 1]
+
+
+@inner
+def _more(ordered: Array, first: int, stop: int, value: float) -> int:
+    """Count the values of a sorted range below a value, plus those at most equal to it."""
+    low, high = first, stop
+    while low < high:
+        middle = (low + high) >> 1
+        if ordered[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    below = low
+    high = stop
+    while low < high:
+        middle = (low + high) >> 1
+        if ordered[middle] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return below + low - 2 * first if first < stop else 0
 
 
 @kernel
@@ -548,6 +626,97 @@ def best_of_blocks(score: F64, offset: int, width: int, place: Array, best: Arra
         best[block] = highest
         place[block] = at
         block, column, i = block + 1, 0, stop
+
+
+@kernel
+def count_reaching(score: F64, offset: int, width: int, thresholds: F64, count: Array) -> None:
+    """Count rows of every label by the highest threshold that their scores reach.
+
+    Args:
+        score: float64 [m], rows from ``offset`` on.
+        width: labels.
+        thresholds: at least one.
+        count: int64 [width, t], added to; rows that reach no threshold are not counted.
+    """
+    column = offset % width
+    low = thresholds[0]
+    for i in range(score.size):
+        value = score[i]
+        if value >= low:
+            at = 0
+            size = thresholds.size
+            while size > 1:
+                half = size >> 1
+                at += half * int(value >= thresholds[at + half])
+                size -= half
+            count[column, at] += 1
+        column += 1
+        if column == width:
+            column = 0
+
+
+def place_table(start: Array, positive: Array) -> Tables:
+    """Tables to look up the number of positives of a label below a score.
+
+    Args:
+        start: int64 [labels + 1], CSR offsets of each label's positives.
+        positive: float64 [m], their scores, ascending within a label, without NaN.
+
+    Returns:
+        ``start`` and ``positive``; int64 [labels] twice, the lowest positive's bits as an integer
+        and a shift; int64 [labels + 1], offsets of each label's table in the last array; int32,
+        number of positives before each place. The first and the last place are those below and
+        above all positives.
+    """
+    n = np.diff(start)
+    to = np.arange(positive.size) + np.repeat(np.arange(n.size) * _PAD, n)
+    padded = np.full(positive.size + n.size * _PAD, np.nan)
+    padded[to] = positive
+    start = start + np.arange(start.size) * _PAD
+    first = np.zeros(start.size, np.int64)
+    np.cumsum(3 + (1 << np.ceil(np.log2(np.maximum(n, 2))).astype(np.int64)), out=first[1:])
+    low, shift = np.zeros(n.size, np.int64), np.zeros(n.size, np.int64)
+    table = np.zeros(int(first[-1]), np.int32)
+    _fill(start, padded, padded.view(np.int64), low, shift, first, table)
+    return start, padded, low, shift, first, table
+
+
+@kernel
+def add_wins(score: F64, offset: int, tables: Tables, won: Array) -> None:
+    """Add twice the number of positives above each row, ties counting one, to its label's sum.
+
+    Args:
+        score: float64 [m], rows from ``offset`` on, positives and negatives, without NaN.
+        tables: result of :func:`place_table`.
+        won: int64 [labels], added to. Over all rows of a label with n positives it includes n * n
+            from pairs of positives.
+    """
+    start, positive, low, shift, first, table = tables
+    bits = score.view(np.int64)
+    width = start.size - 1
+    rows = max(width, min(_ROWS, _BLOCKS * width))
+    for begin in range(0, score.size, rows):
+        end = min(score.size, begin + rows)
+        for s in range(width):
+            n = start[s + 1] - start[s] - _PAD
+            if n == 0:
+                continue
+            own = positive[start[s] : start[s + 1]]
+            places = table[first[s] : first[s + 1]]
+            origin, by, last = low[s], shift[s], first[s + 1] - first[s] - 2
+            passed = 0  # positives that are not above, and those that are below
+            seen = 0
+            for i in range(begin + (s - offset - begin) % width, end, width):
+                value = score[i]
+                at = min(max(((key_of(bits[i]) - origin) >> by) + 1, 0), last)
+                below = int(places[at])
+                one, two = own[below], own[below + 1]
+                passed += 2 * below + int(one < value) + int(one <= value)
+                passed += int(two < value) + int(two <= value)
+                seen += 1
+                if two <= value:  # rare: there may be more of them at this place
+                    passed += _more(own, below + 2, int(places[at + 1]), value)
+            won[s] += 2 * n * seen - passed
 
 
 # Areas under curves in many resamples at once: one pass over the sorted positives and negatives

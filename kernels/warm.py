@@ -51,7 +51,17 @@ from .masks import (
 )
 from .order import count_few, merge_runs, partition, sort_range
 from .passages import walks_too_far
-from .scores import Drawing, best_of_blocks, drawn_precisions, drawn_wins, wins_by_row
+from .scores import (
+    Drawing,
+    add_wins,
+    best_of_blocks,
+    count_reaching,
+    drawn_precisions,
+    drawn_wins,
+    pair_wins,
+    place_table,
+    wins_by_row,
+)
 from .sums import errors_between
 
 
@@ -99,14 +109,18 @@ def scores() -> None:
     match_labels(code, code, score, code, None)
     majority_order(np.arange(6, dtype=np.int32).reshape(3, 2), np.array([0, 3]))
     partition([score], outcome, None, None, None, (1, 1, 3))
-    partition([score], outcome, code, code, code, (4, 4, 3))
+    partition([score], outcome + np.uint8(2), None, None, None, (1, 1, 3))
+    partition([score], outcome, code, code, code, (1 << 12, 4, 3))  # laid out in two rounds
+    pair_wins((value[:1], value[1:2]), (value[1:2], value[3:]), score)
     wins_by_row(score, score)
     best_of_blocks(score, 0, 2, np.zeros(2, np.int32), np.zeros(2))
+    count_reaching(score, 0, 2, score, np.zeros((2, 4), np.int64))
     side = value[:1], value[2:3]
     drawing = Drawing(0, 0, 4, np.zeros(4, np.uint64))
     for weights in (None, score):  # sums are of integers, or of doubles
         drawn_wins(side, side, score, weights, drawing)
         drawn_precisions(side, side, score, weights, drawing)
+    add_wins(score, 0, place_table(np.array([0, 2, 4]), score), np.zeros(2, np.int64))
 
 
 def parts() -> None:

@@ -90,17 +90,20 @@ with uncollected():
     assert not gc.isenabled()
     stays = [[]]
 assert gc.isenabled()
+assert not any(one is stays for one in gc.get_objects(generation=2))
+with uncollected(lasting=True):
+    pass
 assert any(one is stays for one in gc.get_objects(generation=2))
 assert not gc.get_freeze_count()
 gc.freeze()
 frozen = gc.get_freeze_count()
 gc.disable()
-with uncollected():
+with uncollected(lasting=True):
     pass
 assert gc.get_freeze_count() == frozen
 assert not gc.isenabled()
 gc.enable()
-with uncollected():
+with uncollected(lasting=True):
     pass
 assert gc.get_freeze_count() == frozen""")
 

@@ -212,18 +212,3 @@ def test_columns_of_data_sets_with_names_in_two_orders() -> None:
         assert sorted(card.labels["label_value"]) == ["cat", "dog", "eel"]
     numbers = ee.score([NAMES[1].index(word) for word in guess], theirs, metrics=metrics)
     assert (numbers.value("Accuracy"), sorted(numbers.labels["label_value"])) == (0.8, [0, 1, 2])
-
-
-@pytest.mark.parametrize("form", ["jsonl", "parquet", "csv"])
-def test_booleans_of_a_csv_next_to_texts_are_words(tmp_path: Path, form: str) -> None:
-    truth = pl.DataFrame({"datum_id": range(4), "label_value": ["True", "False", "True", "other"]})
-    path = tmp_path / f"truth.{form}"
-    write = {"jsonl": "write_ndjson", "parquet": "write_parquet", "csv": "write_csv"}[form]
-    getattr(truth, write)(path)
-    (tmp_path / "p.csv").write_text("datum_id,label_value\n0,True\n1,False\n2,False\n3,True\n")
-    for options in ({}, {"memory_limit": "1GB"}):
-        card = ee.score(tmp_path / "p.csv", path, task="classification", **options)
-        assert card.value("Accuracy") == 0.5
-        assert card.warnings == ()
-    (tmp_path / "t.csv").write_text("y_true,y_pred\nTrue,True\nTrue,none\n")
-    assert ee.score(tmp_path / "t.csv").value("Accuracy") == 0.5

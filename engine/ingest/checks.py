@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 from evalengine.schemas.arrays import Array
@@ -33,7 +32,6 @@ _CONTEXT = (
     "series",
 )
 _SHOWN = 3
-_OF_ROWS = 64  # one of so many distinct rows is counted first
 _LOOKED_AT = 1000  # labels inspected for repetitions
 _MANY = 20  # of them at least
 _BY_CHANCE = 1e-8  # chance up to which halves that agree are copies
@@ -242,33 +240,23 @@ class Check:
             self._repeats(key, pl.struct(key).is_duplicated())
 
     def note_doubled(self) -> None:
-        """Warn if all rows, which no key identifies, are repeated; of verdicts, the first half."""
-        frame, n = self.frame, self.frame.height // 2
-        if self.side != TABLE or n < _MANY or ROW in self.schema:
+        """Warn if the second half of rows that no key identifies repeats the first."""
+        n, frame = self.frame.height // 2, self.frame
+        if self.side != TABLE or 2 * n < max(frame.height, 2 * _MANY) or ROW in self.schema:
             return
-        named = self.datum in self.schema
-        if any(one.is_nested() for one in self.schema.values()):
+        if frame.row(0) != frame.row(n) or any(one.is_nested() for one in self.schema.values()):
             return
-        if named and not (frame.row(0) == frame.row(n) and frame.head(n).equals(frame.slice(n))):
-            return  # a judge may give one verdict again
-        if frame.select(pl.all_horizontal(pl.all().eq_missing(pl.all().first())).sum()).item() < 2:
-            return  # most tables: hashes of all rows take long
-        hashes = frame.hash_rows()
-        for share in (_OF_ROWS, 1):  # copies of a row have the same hash: most others end here
-            counts = hashes.filter(hashes % share == 0).value_counts()["count"].to_numpy()
-            if (times := int(np.gcd.reduce(counts))) == 1:
-                return
-        if counts.size < _MANY:
+        half = frame.head(n)
+        if not half.equals(frame.slice(n)) or half.n_unique() < _MANY:
             return
-        n = frame.height // times
-        values = frame.select(pl.exclude(self.datum)).hash_rows().value_counts()["count"].to_numpy()
-        if n * math.log(((values / frame.height) ** 2).sum()) > math.log(_BY_CHANCE):
+        values = half.select(pl.exclude(self.datum)).hash_rows().value_counts()["count"].to_numpy()
+        if n * math.log(((values / n) ** 2).sum()) > math.log(_BY_CHANCE):
             return  # values are too alike
         message = (
-            f"table: {n:,} rows occur {times} times each, value by value: was a file read more than"
-            " once? Give it once."
+            f"table: the last {n:,} rows repeat the first {n:,}, value by value: was a file read"
+            " twice? Give it once."
         )
-        self.notes.append(Note("rows_doubled", message, frame.height - n, warning=True))
+        self.notes.append(Note("rows_doubled", message, n, warning=True))
 
     def _repeats(self, names: list[str], where: pl.Expr) -> None:
         """Report a key that occurs in several rows."""

@@ -39,13 +39,9 @@ def fractional(values: pl.Series) -> bool:
 
 
 def inferred_note(sides: Mapping[str, Any]) -> list[Note]:
-    """Note that numbers were read as measurements, if they may be labels.
-
-    Those with fractions may be if their names are also those of labels, others if all of the first
-    rows are 0 or 1.
-    """
+    """Note that numbers with fractions were read as measurements, if they may be labels."""
     fields: list[str] = []
-    others, what = set(task_names()), "numbers with fractions"
+    others = set(task_names())
     for side in sides.values():
         names = {to: mine for mine, to in side.naming.recognised.items()}
         for name in side.table.measured:
@@ -54,22 +50,13 @@ def inferred_note(sides: Mapping[str, Any]) -> list[Note]:
             fields.append(names.get(name, name))
             others = {one for one in others if _knows(one, folded(fields[-1]))}
         others -= {side.table.task} if side.table.measured else set()
-    if fields and not others:
-        what, heads = "all 0 or 1", []
-        for side in sides.values():
-            exprs = [side.naming.exprs[name] for name in side.table.measured]
-            heads += side.source.frame.head(_LOOKED_AT).select(exprs).collect().iter_columns()
-        plain = all(one.dtype.is_numeric() and one.count() for one in heads)
-        if plain and all(((one == 0) | (one == 1)).all() for one in heads):
-            tables = {one: contracts(one).get(TABLE) for one in task_names()}
-            others = {one for one, table in tables.items() if table is not None and table.wide}
     if not fields or not others:
         return []
     ways = " or ".join(option("task", one) for one in sorted(others))
     tasks = dict.fromkeys(side.table.task for side in sides.values() if side.table.measured)
     message = (
-        f"task: {listing(fields)} are {what}, taken for {', '.join(tasks)}. If they are classes or"
-        f" scores, write {ways}."
+        f"task: {listing(fields)} are numbers with fractions, taken for {', '.join(tasks)}. If they"
+        f" are classes or scores, write {ways}."
     )
     return [Note("task_inferred", message)]
 
@@ -97,7 +84,6 @@ MISSING = (
     r"|#(value|ref|num|name|null|div/0)[!?]?)?$"
 )
 """Texts that mean a missing value in R, pandas, SQL and Excel."""
-_LOOKED_AT = 1000  # first rows
 _FEW = 10  # of so many texts one may be no number
 
 

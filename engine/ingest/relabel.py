@@ -491,8 +491,7 @@ def named_classes(sides: Mapping[str, Side]) -> set[str]:
     """Replace numbers of classes by their names, if other labels have names in another order.
 
     Names are used if two columns have different class names, or if another column contains strings.
-    Numbers with the same names, or on only one side, stay numbers. Booleans of a CSV are the words
-    True and False next to strings.
+    Numbers with the same names, or on only one side, stay numbers.
 
     Args:
         sides: schemas, frames and notes are modified in place.
@@ -510,18 +509,14 @@ def named_classes(sides: Mapping[str, Side]) -> set[str]:
                 inner = dtype.inner if isinstance(dtype, pl.List) else dtype
                 columns += 1
                 texts |= inner in (pl.String, pl.Categorical, pl.Enum)
-                flags = inner == pl.Boolean and side.source.format == "csv"
-                numbers += [(role, mine, dtype)] * (flags or inner.is_integer())
+                numbers += [(role, mine, dtype)] * inner.is_integer()
     for role, mine, dtype in numbers if columns > 1 else ():
-        if dtype == pl.Boolean:
-            named += [(role, mine, dtype, ("False", "True"))] * texts
-        elif names := classes_of(sides[role].source).get(mine):
+        if names := classes_of(sides[role].source).get(mine):
             named.append((role, mine, dtype, names))
     if not named or not (texts or len(set(map(itemgetter(3), named))) > 1):
         return set()
     for role, mine, dtype, names in named:
-        source = sides[role].source
-        places = [False, True] if dtype == pl.Boolean else list(range(len(names)))
+        source, places = sides[role].source, list(range(len(names)))
         nested = isinstance(dtype, pl.List)
         value = pl.element() if nested else pl.col(mine)
         value = value.replace_strict(places, list(names), default=None, return_dtype=pl.String)
@@ -529,10 +524,9 @@ def named_classes(sides: Mapping[str, Side]) -> set[str]:
             (pl.col(mine).list.eval(value) if nested else value).alias(mine)
         )
         sides[role].schema[mine] = pl.List(pl.String()) if nested else pl.String()
-        if dtype != pl.Boolean:
-            message = (
-                f"{role.replace('_', ' ')}: numbers in column {mine!r} are read by the names of"
-                f" classes that the table carries: {listing(names)}."
-            )
-            source.notes += (Note("class_names", message),)
+        message = (
+            f"{role.replace('_', ' ')}: numbers in column {mine!r} are read by the names of classes"
+            f" that the table carries: {listing(names)}."
+        )
+        source.notes += (Note("class_names", message),)
     return {role for role, *_ in named}

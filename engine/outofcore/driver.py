@@ -348,7 +348,7 @@ def plan_buckets(
         return None, ""
     if rows is not None:
         times = rows / sum(heights[role] for role in heights if role != DATUMS)
-        heights = {role: round(height * times) for role, height in heights.items()}
+        heights = {role: max(1, round(height * times)) for role, height in heights.items()}
         requested = None  # the forecast itself reports how many rows a limit allows
     refuse(named_problems(ready.sides), {r: s.source.description for r, s in ready.sides.items()})
     of_datums = plan.does.in_parts is not None and plan.does.in_parts.of_few is not None

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..kernels.datums import on_grid, step_of_grid
 from ..kernels.labels import HIT, N_OUTCOMES, OTHER, STRAY, HardWeights, count_hard, weigh_hard
-from ..kernels.order import partition, segment_starts
+from ..kernels.order import partition
 from ..kernels.scores import (
     Drawing,
     drawn_precisions,
@@ -40,14 +40,14 @@ from .sorted_scores import (
     sort_segments,
     sorted_by_counts,
     sorted_by_truth,
+    wins_of_groups,
     with_unlisted,
 )
 from .stored import Parts
-from .units import Scored, Units
+from .units import GridCounts, Scored, Units
 
 _PIECE = 1 << 20  # rows at a time
 _FEW_THRESHOLDS = 4  # that are compared with all scores one by one
-_OUTCOMES = HIT, OTHER, STRAY
 
 # Positives and negatives per label, the denominators of all ratios.
 
@@ -565,7 +565,7 @@ class ScoredView(UnitClasses):
         """Scores and their weights by (group, slot, outcome), unsorted within each."""
         scored, weight = self.scored, self.unit_weight
         assert scored is not None
-        start, score = partition(scored.parts, *self.segments)
+        start, score, _ = partition(scored.parts, *self.segments)
         if weight is None:
             return Sorted(start, score, None)
         row_weight = weight if scored.unit_codes is None else weight[scored.unit_codes]
@@ -584,32 +584,46 @@ class ScoredView(UnitClasses):
         shape = (self.n_groups, self.slots.size, N_OUTCOMES)
         return scored.outcome, scored.label_codes, datum, self.group, shape
 
+    @property
+    def _by_pairs(self) -> bool:
+        """True if areas are computed without sorting: for groups with unsorted scores."""
+        if self.parts is not None or self.group is None or self.unit_weight is not None:
+            return False
+        return "sorted" not in self.__dict__
+
+    @Lazy
+    def _grid(self) -> GridCounts | None:
+        """Counts of a grid of scores if they are cheaper than sorting all scores; or None."""
+        scored = self.scored
+        assert scored is not None
+        grouped = self.parts is not None or self.group is not None or self.unit_weight is not None
+        if grouped or scored.grid is None:
+            return None
+        hits = np.flatnonzero(scored.outcome == HIT)
+        if not GridCounts.fits(hits, scored.grid) or (scored.outcome == STRAY).any():
+            return None
+        return GridCounts(scored.grid, scored.parts, hits, len(self.labels), self.over)
+
     @Lazy
     def listed(self) -> tuple[Array, Array, Array]:
         """(Weighted) rows that hit, that do not, and that are stray, [group, label] each."""
+        if self._grid is not None:
+            return self._grid.listed
         if self.parts is not None and self.unit_weight is None and "sorted" not in self.__dict__:
             each = [few.listed for few in self.blocks() if few.scored is not None]
             hits, others, strays = np.sum(each, axis=0)
             return hits, others, strays
-        if self.parts is not None or self.unit_weight is not None or "sorted" in self.__dict__:
-            return tuple(self.spread(self.sorted.sums(one), 0.0) for one in _OUTCOMES)  # type: ignore[return-value]
-        scored, out = self.scored, np.zeros((N_OUTCOMES, *self.shape))
-        assert scored is not None
-        if scored.grid is not None and self.group is None:
-            table = scored.outcome.reshape(-1, scored.grid.label.size)
-            out[HIT, 0, scored.grid.label] = np.count_nonzero(table == HIT, axis=0)
-            out[STRAY, 0, scored.grid.label] = np.count_nonzero(table == STRAY, axis=0)
-            out[OTHER, 0, scored.grid.label] = len(table)
-            out[OTHER] -= out[HIT] + out[STRAY]
-            return out[HIT], out[OTHER], out[STRAY]
-        *rows, shape = self.segments
-        places: Any = tuple(rows)
-        many = np.diff(segment_starts(places, *shape)).astype(np.float64)
-        return tuple(self.spread(many[one::N_OUTCOMES], 0.0) for one in _OUTCOMES)  # type: ignore[return-value]
+        scores = self._laid if self._by_pairs else self.sorted
+        sums = [self.spread(scores.sums(o), 0.0) for o in (HIT, OTHER, STRAY)]
+        return sums[0], sums[1], sums[2]
 
     @property
     def _won(self) -> Array:
         """(Weight of) pairs that the positive wins, ties counting half, [group, label]; a copy."""
+        if self._grid is not None:
+            return self._grid.won()
+        if self._by_pairs:
+            return np.asarray(self.spread(wins_of_groups(self._laid, self.over), 0) / 2)
         scores = self.sorted
         sides = scores.bounds(HIT), scores.bounds(OTHER)
         won = self.spread(wins(*sides, scores.score, scores.weight), 0)
@@ -642,6 +656,9 @@ class ScoredView(UnitClasses):
         if thresholds not in self._reached:
             assert self.scored is not None
             grid = np.array([self.scored.comparable(t) for t in thresholds])
+            if self._grid is not None:
+                self._reached[thresholds] = self._grid.reached(grid)
+                return self._reached[thresholds]
             scores = self.sorted
             out = []
             for outcome in (HIT, OTHER, STRAY):
@@ -913,6 +930,10 @@ class ScoredDraws(ScoredView):
         )
 
     # -- scored labels -------------------------------------------------------------------------
+
+    @property
+    def _grid(self) -> None:
+        return None
 
     @property
     def sample_areas(self) -> tuple[Array, Array]:

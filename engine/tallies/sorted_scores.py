@@ -15,6 +15,7 @@ from ..kernels.scores import (
     areas_onward,
     no_area,
     no_precision,
+    pair_wins,
     points,
     precision_onward,
     weights_reaching,
@@ -183,6 +184,7 @@ def _rounded(sums: Sums | None, n_groups: int, width: int) -> Array:
 
 # Cached results of a view of scored labels: hard counts, sorted scores, curve points.
 
+_PAIRS = 64  # pairs per score up to which a comparison of all of them beats a sort
 _EXACT = 1 << 26  # rows below which pairs of them are counted exactly in halves in a float64
 _SHORT = 48  # scores up to which a range is sorted by our own kernel
 
@@ -283,6 +285,35 @@ def sort_segments(laid: Sorted, over: Over) -> None:
     over(start, sort)
 
 
+def wins_of_groups(laid: Sorted, over: Over) -> Array:
+    """Return twice the pairs that positives win, int64 [groups * slots]; see ``wins``.
+
+    Pairs of small groups are compared directly, which is cheaper than sorting.
+
+    Args:
+        laid: scores without weights by (group, scored label, outcome), unsorted within each; ranges
+            of large groups are sorted.
+        over: calls a function on ranges of segments, possibly in parallel.
+    """
+    bounds = [*laid.bounds(HIT), *laid.bounds(OTHER)]
+    out = np.zeros(bounds[0].size, np.int64)
+
+    def some(first: int, last: int) -> None:
+        p, p_stop, n, n_stop = (bound[first:last] for bound in bounds)
+        positives, negatives = p_stop - p, n_stop - n
+        few = positives * negatives <= _PAIRS * (positives + negatives)
+        at = np.flatnonzero(few)
+        out[first + at] = pair_wins((p[at], p_stop[at]), (n[at], n_stop[at]), laid.score)
+        at = np.flatnonzero(~few)
+        for begin, end in ((p[at], p_stop[at]), (n[at], n_stop[at])):
+            for a, b in zip(begin.tolist(), end.tolist(), strict=True):
+                sort_range(laid.score[a:b])
+        out[first + at] = wins((p[at], p_stop[at]), (n[at], n_stop[at]), laid.score)
+
+    over(laid.start[::N_OUTCOMES], some)
+    return out
+
+
 def sorted_by_counts(scored: Scored, total: int | None = None) -> Sorted | None:
     """Return the distinct scores of one label in one group by outcome, weighted by their counts.
 
@@ -326,7 +357,7 @@ class OrderedRows:
     def __init__(self, view: ScoredView) -> None:
         scored = view.scored
         assert scored is not None
-        start, score = partition(scored.parts, *view.segments)
+        start, score, _ = partition(scored.parts, *view.segments)
         row = partition([np.arange(len(scored), dtype=np.float64)], *view.segments)[1]
         view.over(start, lambda first, last: sort_with(start, first, last, score, row))
         place = row.astype(np.int64)
@@ -426,7 +457,7 @@ def sorted_by_truth(view: ScoredView) -> Sorted:
         view.group,
         (view.n_groups, n * n, 1),
     )
-    start, score = partition([scored.score[rows]], *segments)
+    start, score, _ = partition([scored.score[rows]], *segments)
     weight = view.unit_weight
     if weight is not None:
         weight = partition([weight[unit]], *segments)[1]
@@ -620,7 +651,7 @@ def _by_unit(view: ScoredView) -> tuple[Array, Array]:
     assert scored is not None
     n = len(units)
     every = np.arange(n, dtype=np.int32)
-    start, score = partition(
+    start, score, _ = partition(
         scored.parts, scored.outcome, None, scored.unit_codes, every, (n, 1, N_OUTCOMES)
     )
     view.over(start, lambda first, last: sort_short(start, first, last, score.size, score))

@@ -10,7 +10,8 @@ import msgspec
 import numpy as np
 
 from ..kernels.labels import HIT, OTHER, STRAY
-from ..kernels.scores import best_of_blocks
+from ..kernels.order import partition
+from ..kernels.scores import add_wins, best_of_blocks, count_reaching, first_reaching, place_table
 from ..schemas.arrays import Array
 from .datums import Lazy, pieces
 from .ranked import Ranked, comparable
@@ -19,6 +20,8 @@ from .registry import stored_as
 # Grids of scores: every datum lists the same labels in the same order.
 
 _PIECE = 1 << 20  # scores that one thread takes at a time
+_SHARE = 4  # positives are at most one in so many rows, or a sort of all rows costs less
+_MOST = 1 << 17  # positives of a label at most, whose table then stays in a cache
 
 
 @stored_as("classification.grid/1")
@@ -80,6 +83,107 @@ def best_labels(grid: Grid, parts: tuple[Array, ...], n_units: int) -> tuple[Arr
         hard[grid.unit] = grid.label[place]
         hard_score[grid.unit] = best
     return hard, hard_score
+
+
+class GridCounts:
+    """Areas and counts at thresholds, for a grid in which every unit has a truth.
+
+    Only the positives are sorted; other rows are counted in place.
+
+    Args:
+        parts: float64 arrays, all scores in total.
+        hits: int64 [m], ascending, rows whose label is true.
+        over: calls a function on ranges with offsets, possibly in parallel.
+    """
+
+    def __init__(
+        self, grid: Grid, parts: tuple[Array, ...], hits: Array, n_labels: int, over: Any
+    ) -> None:
+        self._grid, self._over, self._n_labels = grid, over, n_labels
+        self._pieces = list(pieces(parts, _PIECE))
+        width = grid.label.size
+        column = (hits % width).astype(np.int32)
+        of_hit = np.empty(hits.size)
+        for first, piece in self._pieces:
+            a, b = np.searchsorted(hits, (first, first + piece.size))
+            of_hit[a:b] = piece[hits[a:b] - first]
+        outcome = np.zeros(hits.size, np.uint8)
+        self.start, self.score, _ = partition([of_hit], outcome, column, None, None, (1, width, 1))
+        for a, b in zip(self.start[:-1].tolist(), self.start[1:].tolist(), strict=True):
+            self.score[a:b].sort()
+
+    @staticmethod
+    def fits(hits: Array, grid: Grid) -> bool:
+        """Return True if positives are few enough for this method to be faster.
+
+        Args:
+            hits: int64 [m], rows whose label is true.
+        """
+        width, blocks = grid.label.size, grid.unit.size
+        if hits.size * _SHARE > width * blocks:
+            return False
+        return bool(np.bincount(hits % width, minlength=1).max() <= _MOST)
+
+    def _sum(self, shape: tuple[int, ...], add: Any) -> Array:
+        """Return the int64 array to which ``add`` contributes for every piece."""
+        partials: list[Array] = []
+        offsets = np.array([first for first, _ in self._pieces] + [self._rows])
+
+        def some(first: int, last: int) -> None:
+            out = np.zeros(shape, np.int64)
+            for offset, piece in self._pieces[first:last]:
+                add(piece, offset, out)
+            partials.append(out)  # a list takes this from several threads
+
+        self._over(offsets, some)
+        return sum(partials, np.zeros(shape, np.int64))
+
+    @property
+    def _rows(self) -> int:
+        return self._grid.label.size * self._grid.unit.size
+
+    def _by_label(self, by_column: Array) -> Array:
+        """[w, ...] to [1, label, ...], zeros for labels without a column."""
+        out = np.zeros((self._n_labels, *by_column.shape[1:]))
+        out[self._grid.label] = by_column
+        return out[None]
+
+    @property
+    def listed(self) -> tuple[Array, Array, Array]:
+        """Rows that hit, that do not, and that are stray, float64 [1, label] each."""
+        hits = np.diff(self.start)
+        return (
+            self._by_label(hits),
+            self._by_label(self._grid.unit.size - hits),
+            np.zeros((1, self._n_labels)),
+        )
+
+    def won(self) -> Array:
+        """Pairs that the positive wins, ties counting half, float64 [1, label]."""
+        tables = place_table(self.start, self.score)
+        n = np.diff(self.start)
+        twice = self._sum(n.shape, lambda piece, row, out: add_wins(piece, row, tables, out))
+        return self._by_label((twice - n * n) / 2)  # positives are among the rows themselves
+
+    def reached(self, thresholds: Array) -> tuple[Array, Array, Array]:
+        """Count hits, others and strays at or above each threshold, float64 [1, label, threshold].
+
+        Args:
+            thresholds: float64 [t], ascending.
+        """
+        width, t = self._grid.label.size, thresholds.size
+        hits = self.start[1:, None] - first_reaching(
+            self.start[:-1], self.start[1:], self.score, thresholds
+        )
+        every = np.zeros((width, t), np.int64)
+        if t:
+            every = self._sum(
+                every.shape,
+                lambda piece, row, out: count_reaching(piece, row, width, thresholds, out),
+            )
+        every = every[:, ::-1].cumsum(axis=1)[:, ::-1]
+        strays = np.zeros((1, self._n_labels, t))
+        return self._by_label(hits), self._by_label(every - hits), strays
 
 
 # Units: one row per datum and label key, with its true and predicted labels.

@@ -25,5 +25,5 @@ def get(name: str) -> Task:
     """
     if name not in NAMES:
         raise unknown("task", name, NAMES)
-    with uncollected():
+    with uncollected(lasting=True):
         return importlib.import_module(f"{__name__}.{name}.spec").TASK

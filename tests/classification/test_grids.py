@@ -1,4 +1,4 @@
-"""Grids: rows that list the same labels for every datum."""
+"""Grids: rows that list the same labels for every datum are counted as they stand."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import evalengine as ee
-from evalengine.tallies.datums import Datums
-from evalengine.tallies.units import Grid, best_labels, outcomes_of, pieces
+from evalengine.kernels.scores import add_wins, count_reaching, place_table
+from evalengine.tallies.datums import Datums, in_turn
+from evalengine.tallies.scored_view import ScoredView
+from evalengine.tallies.units import Grid, GridCounts, best_labels, outcomes_of, pieces
 from evalengine.tasks.classification.encode import labels_per_datum
 
 Array = np.ndarray[Any, Any]
@@ -26,12 +28,37 @@ METRICS = [
     "Precision", "Recall", "F1", "ROCAUC", "mROCAUC", "AP", "PrecisionRecallCurve", "ROCCurve",
     "LogLoss", "TopKAccuracy", "ConfusionMatrix",
 ]  # fmt: skip
+THRESHOLDS = np.array([-1.0, 0.0, 0.25, 0.75])
+"""Among the scores that the property tests draw."""
+
+
+def assert_counts(counts: Any, table: Array, label: Array, outcome: Array) -> None:
+    """Wins, rows at thresholds and rows listed of every label are those of plain comparisons.
+
+    Args:
+        counts: of rows in a grid; its only slice is taken.
+        table: (units, labels) scores.
+        label: (labels,) the code of each column.
+        outcome: (units, labels) whether a row's label is the true one.
+    """
+    won = counts.won()
+    for thresholds in (THRESHOLDS, np.array([0.0, 1.0])):
+        hits, others, strays = counts.reached(thresholds)
+        assert not strays.any()
+        for column, code in enumerate(label.tolist()):
+            own, right = table[:, column], outcome[:, column] == 1
+            positive, negative = own[right][:, None], own[~right]
+            assert won[0, code] == (positive > negative).sum() + (positive == negative).sum() / 2
+            reach = own[:, None] >= thresholds
+            assert hits[0, code].tolist() == reach[right].sum(axis=0).tolist()
+            assert others[0, code].tolist() == reach[~right].sum(axis=0).tolist()
+            assert [part[0, code] for part in counts.listed] == [right.sum(), (~right).sum(), 0]
 
 
 @modest
 @given(st.integers(1, 5), st.integers(1, 9), st.integers(1, 7), st.data())
-def test_best_labels(width: int, blocks: int, longest: int, data: st.DataObject) -> None:
-    """Outcomes and best labels, piece by piece, against plain comparisons."""
+def test_counts(width: int, blocks: int, longest: int, data: st.DataObject) -> None:
+    """Best labels, areas and rows at thresholds, piece by piece, against plain comparisons."""
     n = width * blocks
     score = np.array(data.draw(st.lists(SCORES, min_size=n, max_size=n)))
     truth = np.array(data.draw(st.lists(st.integers(0, 6), min_size=blocks, max_size=blocks)))
@@ -44,6 +71,28 @@ def test_best_labels(width: int, blocks: int, longest: int, data: st.DataObject)
     hard, hard_score = best_labels(grid, parts, blocks)
     assert hard[grid.unit].tolist() == label[table.argmax(axis=1)].tolist()
     assert hard_score[grid.unit].tolist() == table.max(axis=1).tolist()
+    counts = GridCounts(grid, parts, np.flatnonzero(outcome), 7, in_turn)
+    assert_counts(counts, table, label, outcome.reshape(blocks, width))
+
+
+def test_many_at_one_place() -> None:
+    """Positives that share a place in the table, and more ties than are compared one by one."""
+    rng = np.random.default_rng(3)
+    score = np.r_[rng.integers(0, 9, 4000) / 8, 1.0 + rng.random(2000) * 1e-12, -1e300, 1e300]
+    positive = np.sort(score[::3])
+    start = np.array([0, positive.size, positive.size])
+    won = np.zeros(2, np.int64)
+    rows = np.stack([score, score], axis=1).ravel()
+    add_wins(rows, 0, place_table(start, positive), won)
+    above = positive.size - np.searchsorted(positive, score, side="right")
+    above += positive.size - np.searchsorted(positive, score, side="left")
+    assert won.tolist() == [above.sum(), 0]
+    count = np.zeros((2, 3), np.int64)
+    count_reaching(rows, 0, 2, np.array([0.25, 0.5, 1.0]), count)
+    assert count[0].tolist() == [
+        ((score >= low) & (score < high)).sum()
+        for low, high in ((0.25, 0.5), (0.5, 1), (1, np.inf))
+    ]
 
 
 def tables(kind: str, n: int = 60, width: int = 6) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -84,6 +133,20 @@ def test_same_as_rows_in_another_order(kind: str, threads: int) -> None:
     assert_frame_equal(found.metrics, expected.metrics, check_exact=True)
     assert_frame_equal(found.curves, expected.curves, check_exact=True)
     assert_frame_equal(found.confusion, expected.confusion, check_exact=True)
+
+
+def test_grid_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Areas and counts at thresholds of a grid put no scores in order."""
+
+    def refuse(view: ScoredView) -> None:
+        raise AssertionError("sorted")
+
+    monkeypatch.setattr(ScoredView, "sorted", property(refuse))
+    predictions, truths = tables("whole")
+    card = ee.score(predictions, truths, metrics=["ROCAUC", "PrecisionRecallCurve", "F1"])
+    assert card.value("ROCAUC", label_value=5) is not None
+    with pytest.raises(AssertionError, match="sorted"):
+        _ = ee.score(predictions, truths, metrics=["AP"]).metrics
 
 
 def test_labels_per_datum() -> None:

@@ -14,8 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from late import Late
 
+from evalengine.kernels.labels import HIT, OTHER
 from evalengine.kernels.scores import area_in_all, areas_onward, no_area
+from evalengine.tallies.datums import in_turn
 from evalengine.tallies.ranked_points import first_of, largest_of, last_of, segment_of
+from evalengine.tallies.sorted_scores import Sorted, wins_of_groups
 
 sk = Late("sklearn.metrics")
 Array = np.ndarray[Any, Any]
@@ -162,9 +165,29 @@ def test_brier_of_a_group_with_two_of_three_labels() -> None:
     assert score(two, ["Brier"], **options).value("Brier") == pytest.approx(theirs)
 
 
+@modest
+@given(st.lists(st.lists(st.tuples(st.integers(0, 2), st.integers(-2, 2)), max_size=9), max_size=6))
+def test_wins_of_groups(rows: list[list[tuple[int, int]]]) -> None:
+    """Pairs one by one, and of a larger group an order, against plain comparisons."""
+    rng = np.random.default_rng(len(rows))
+    large = [
+        (int(o), int(v))
+        for o, v in zip(rng.integers(0, 2, 400), rng.integers(0, 50, 400), strict=True)
+    ]
+    segments, expected = [], []
+    for group in [*rows, large]:
+        values = [np.array([v for o, v in group if o == outcome], float) for outcome in range(3)]
+        segments += values
+        positive, negative = values[HIT][:, None], values[OTHER]
+        expected.append(2 * (positive > negative).sum() + (positive == negative).sum())
+    start = np.r_[0, np.cumsum([part.size for part in segments])]
+    laid = Sorted(start, np.concatenate(segments), None)
+    assert wins_of_groups(laid, in_turn).tolist() == expected
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_areas_are_the_same_after_other_metrics(threads: int, weighted: bool) -> None:
+def test_areas_by_pairs_are_those_of_an_order(threads: int, weighted: bool) -> None:
     """A metric that orders the groups' scores first has the areas found from that order."""
     rows = grouped(5, weighted)
     alone = score((rows,), ["ROCAUC"], by="part", threads=threads).metrics

@@ -136,6 +136,7 @@ def test_a_forecast_of_tables_uses_their_columns(tmp_path: Path) -> None:
 
 def test_a_forecast_from_few_rows_is_of_many_buckets(tmp_path: Path) -> None:
     """A small table has one bucket; a billion rows have many, which are deleted one by one."""
+    assert ee.explain(*written(Case(boxes(), {}), tmp_path), rows=1)
     lines = ee.explain(*written(Case(boxes(), {}), tmp_path), rows=BILLION).splitlines()
     (scratch,) = (line.split() for line in lines if line.startswith("scratch"))
     reserved, used = (float(scratch[i]) for i in (1, -2))

@@ -257,20 +257,6 @@ def test_a_models_own_column_beside_its_levels_is_the_prediction() -> None:
     assert "MAE" not in ee.score(table.rename({"AutoETS": "Naive"})).metrics["metric"]
 
 
-def test_zeros_and_ones_by_names_of_forecasts_are_noted(tmp_path: Path) -> None:
-    """Names decide, but the values may be classes."""
-    rows = pl.DataFrame({"y": [0, 1, 1, 0], "y_hat": [0.0, 1.0, 0.0, 0.0]})
-    rows.write_csv(tmp_path / "t.csv")
-    sides = [rows.select(pl.col(name), datum_id=pl.int_range(4)) for name in ("y_hat", "y")]
-    for tables in ([rows], [tmp_path / "t.csv"], sides):
-        (note,) = (one for one in ee.score(*tables).findings if one.code == "task_inferred")
-        assert note.severity == "note"
-    graded, shares = rows.with_columns(pl.col("y") + 1), rows.with_columns(pl.col("y_hat") / 2)
-    for fair in (graded, shares):
-        assert "task_inferred" not in {one.code for one in ee.check(fair).findings}
-    assert "task_inferred" not in {one.code for one in ee.score(rows, task="regression").findings}
-
-
 def test_half_floats_keep_their_fractions(tmp_path: Path) -> None:
     """Polars' floor returns floats of 16 bits as they are."""
     halves = np.array([1.5, 2.25, -0.5, 3.0], np.float16)

@@ -63,8 +63,9 @@ class FileRows(Sequence[Annotation]):
     @cached_property
     def dicts(self) -> list[Annotation]:
         """The objects of the file; callers may change them, so that the columns are dropped."""
-        self.columns = {}
-        return _decoded(self._path, self._text)
+        rows: list[Annotation] = _decoded(self._path, self._text)
+        self.columns, self._text = {}, b""
+        return rows
 
 
 def column(rows: Sequence[Annotation], key: str, what: str = "results") -> list[Any]:

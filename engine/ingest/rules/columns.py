@@ -80,14 +80,14 @@ def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Columns | 
     signals = set()
     if unread and not {ours.source.format, theirs.source.format} <= _NAMING:
         signals.add("unread_on_both")
+    if ours.source.format == theirs.source.format == "mapping":
+        signals.add("mappings")
     task, names = ours.table.task, {*map(folded, ours.schema)}
     if task == "retrieval":
         if "relevance" not in theirs.naming.exprs and len(theirs.schema) > len(theirs.naming.exprs):
             signals.add("no_relevance")
         if "score" in ours.naming.exprs and not names.isdisjoint((RANK.name, *RANK.aliases)):
             signals.add("score_and_rank")
-        if "score" in ours.naming.exprs and theirs.naming.recognised.get("score") == "relevance":
-            signals.add("scores_on_both")
     elif task == "agents":
         if not _INPUTS.isdisjoint(names | {*map(folded, theirs.schema)}):
             signals.add("input")
@@ -305,37 +305,24 @@ def _say_differing(facts: Facts) -> str:
 
 
 def _exchanged(evidence: Columns) -> Iterator[Facts]:
-    """Judgments with values of a run, and a run with a few grades only."""
-    mine, other = (
-        side.source.frame.head(_HEAD)
-        .select(query=side.naming.exprs[side.table.datum], value=side.naming.exprs[name])
-        .cast({"value": pl.Float64}, strict=False)
-        .drop_nulls()
-        .collect()
-        for name, side in zip(("score", "relevance"), evidence.ready.sides.values(), strict=False)
+    """Mappings of judgments with fractions or high numbers, and of a run with a few grades only."""
+    ours, theirs = (
+        evidence.ready.sides[role].source.frame.select("score").drop_nulls().collect()["score"]
+        for role in (PREDICTIONS, GROUND_TRUTHS)
     )
-    ours, theirs = mine["value"], other["value"]
     if not len(ours) or ours.n_unique() > _GRADES or not (ours == ours.round()).all():
         return
     odd = int(((theirs != theirs.round()) | (theirs.abs() > _HIGHEST)).sum())
     grades = bool(ours.is_between(-1, _GRADES).all())
-    if (
-        grades
-        and theirs.n_unique() > _GRADES
-        and len(theirs) >= max(_FEW, _LISTED * other["query"].n_unique())
-        and mine.is_duplicated().any()
-        and not other.is_duplicated().any()
-    ):
-        odd = len(theirs)  # a ranking of every query
     if 2 * odd > len(theirs) and (grades or not (theirs == theirs.round()).all()):
         yield Facts(severity=WARNING, count=odd, of=len(theirs))
 
 
 def _say_exchanged(facts: Facts) -> str:
     return (
-        f"{facts.count:,} of {facts.of:,} judgments are fractions, above {_HIGHEST}, or different"
-        " within every query, as scores of a run are, and the predictions are a few whole numbers,"
-        " as judgments are: are the two sides swapped? The predictions come first."
+        f"{facts.count:,} of {facts.of:,} judgments are fractions or above {_HIGHEST}, as scores of"
+        " a run are, and the predictions are a few whole numbers, as judgments are: are the two"
+        " sides swapped? The predictions come first."
     )
 
 
@@ -517,11 +504,10 @@ def _say_arguments_of_one(facts: Facts) -> str:
 
 _HIGHEST = 10  # grade that judgments usually have
 _GRADES = 6  # distinct whole numbers at most that judgments are
-_LISTED = 5  # documents of a query on average from which judgments repeat a grade
 
 RULES: tuple[Rule[Columns], ...] = (
     Rule("unread_columns_differ", {"unread_on_both"}, _differing, _say_differing),
-    Rule("mappings_swapped", {"scores_on_both"}, _exchanged, _say_exchanged),
+    Rule("mappings_swapped", {"mappings"}, _exchanged, _say_exchanged),
     Rule("relevance_unread", {"no_relevance"}, _without_relevance, _say_without_relevance),
     Rule("scores_against_ranks", {"score_and_rank"}, _against_ranks, _say_against_ranks),
     Rule("arguments_unread", {"input"}, _inputs, _say_inputs),

@@ -457,7 +457,9 @@ def read_ground_truths(buffer: Any, name: str, *, wanted: frozenset[str] = SEGME
 def _scanned(
     buffer: Any, wanted: frozenset[str]
 ) -> tuple[_File | None, Any, list[pl.DataFrame] | None]:
-    """Read annotations where the file's first such key is, without a pass over their text before.
+    """Scan the annotations from the first key ``"annotations"`` of the file on.
+
+    A parser of the whole file would read their text once more.
 
     Returns:
         the file without its annotations, their text, and their rows; None if that is not possible.
