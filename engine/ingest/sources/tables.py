@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ READ_FAILURES: tuple[type[BaseException], ...] = (
     pl.exceptions.PolarsError,
     pl.exceptions.PanicException,  # of files that are damaged; no Exception, so few catch it
     OSError,
+    zlib.error,  # of damaged gzip files
+    EOFError,  # of those that end early
 )
 
 
