@@ -138,8 +138,15 @@ def test_files_of_boxes_are_columns_until_their_dicts_are_asked_for(
     assert _stats(truth, of_file) == _stats(truth, of_list)
 
 
-@pytest.mark.parametrize("text", ["[]", "[1]", '[{"image_id": 1}]', "{}", "[", '[{"image_id": 1'])
-def test_short_and_damaged_files_of_results(text: str, tmp_path: Any) -> None:
+_CAPTIONED = (
+    '[{"image_id": 1, "category_id": 1, "score": 1, "bbox": [1, 2, 3, 4], "caption": null}]'
+)
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "[1]", '[{"image_id": 1}]', "{}", "[", '[{"image_id": 1', _CAPTIONED]
+)
+def test_short_damaged_and_captioned_files_of_results(text: str, tmp_path: Any) -> None:
     truth = OURS.COCO()
     truth.dataset = {"images": [{"id": 1}], "annotations": [], "categories": []}
     quietly(truth.createIndex)
@@ -148,7 +155,7 @@ def test_short_and_damaged_files_of_results(text: str, tmp_path: Any) -> None:
 
     def outcome() -> Any:
         try:
-            return len(quietly(truth.loadRes, str(file))[0].anns)
+            return quietly(truth.loadRes, str(file))[0].anns
         except ee.InputError as error:
             return error.code
         except (TypeError, KeyError) as error:

@@ -41,14 +41,16 @@ class FileRows(Sequence[Annotation]):
 
     def __init__(self, path: str | Path) -> None:
         self._path, self._text = path, Path(path).read_bytes()
-        names = ("image_id", "category_id", "score", "bbox", "caption")
+        if b'"caption"' in self._text:  # results with captions are no boxes
+            raise NotFlat
+        names = ("image_id", "category_id", "score", "bbox")
         frame = pl.concat(scan(self._text, names), how="vertical_relaxed")
         types = frame.dtypes
         whole, numeric = {types[0], types[1]} == {pl.Int64}, types[2].is_numeric()
-        four = types[3] == pl.Array(pl.Float64, 4) and types[4] == pl.Null
-        if not (whole and numeric and four) or any(one.null_count() for one in frame[:, :4]):
+        four = types[3] == pl.Array(pl.Float64, 4)
+        if not (whole and numeric and four) or any(one.null_count() for one in frame):
             raise NotFlat
-        self.columns = {name: frame[name].to_numpy() for name in names[:4]}
+        self.columns = {name: frame[name].to_numpy() for name in names}
         self._size = frame.height
 
     def __len__(self) -> int:
