@@ -501,7 +501,7 @@ def pairs_of(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> 
         )
     flat = [one for those in references for one in those]
     n, columns = len(candidates), None
-    if n < _FEW:  # one Series costs as much as two
+    if n < _FEW:  # one Series for both sides; errors are raised below, with the name of the side
         with suppress(InputError):
             both = _column("text", [*candidates, *flat])
             columns = both.slice(0, n), both.slice(n)

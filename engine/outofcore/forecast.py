@@ -195,7 +195,7 @@ _MOST_ROWS = 1e15
 
 
 def refuse_unfit(rows: Any, workers: Any) -> None:
-    """Refuse numbers of rows and workers that are out of range; None was not given."""
+    """Refuse numbers of rows and workers that are out of range; None for those not given."""
     limits: tuple[tuple[str, Any, Any, float], ...] = (
         ("rows", rows, Real, _MOST_ROWS),
         ("workers", workers, Integral, math.inf),

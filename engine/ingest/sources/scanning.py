@@ -101,7 +101,7 @@ def _lines_before_header(paths: list[str]) -> int:
     naming: dict[bool, str] = {}
     first: dict[str, str] = {}
     for path in paths:
-        with _text(path) as file:
+        with _open_text(path) as file:
             line = file.readline().removeprefix("\ufeff")
             naming.setdefault(_SEPARATOR.match(line) is not None, path)
             mark = _separator(path, line)
@@ -269,7 +269,8 @@ def _long_integers(texts: pl.LazyFrame, names: list[str]) -> dict[str, pl.DataTy
 
 
 def separator(path: str) -> str:
-    with _text(path) as file:
+    """Return the separator of a CSV file: that of its line ``sep=``, or the header's."""
+    with _open_text(path) as file:
         return _separator(path, file.readline())
 
 
@@ -281,7 +282,7 @@ def _separator(path: str, header: str) -> str:
     return max(",\t;|", key=header.count)
 
 
-def _text(path: str) -> IO[str]:
+def _open_text(path: str) -> IO[str]:
     """Open a text file, compressed or not."""
     with open(path, "rb") as plain:
         start = plain.read(4)

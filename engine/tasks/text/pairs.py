@@ -50,8 +50,10 @@ class Pairs(msgspec.Struct, frozen=True):
     @property
     def candidate(self) -> Array:
         """The candidate of each reference, int64 [m]."""
-        many = self.start[1:] - self.start[:-1]
-        return self.once("candidate", lambda: np.repeat(np.arange(many.size), many))
+        start = self.start
+        return self.once(
+            "candidate", lambda: np.repeat(np.arange(start.size - 1), start[1:] - start[:-1])
+        )
 
     def once(self, name: Any, make: Callable[[], R]) -> R:
         """Return a cached value, or compute it on first use."""
