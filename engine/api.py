@@ -218,7 +218,7 @@ def explain(
 
         return explain_number(tables, number, chosen)
     if forecast:
-        from .outofcore.forecast import describe_forecast, refuse_unfit
+        from .outofcore.memory import describe_forecast, refuse_unfit
 
         refuse_unfit(rows, workers)
     if predictions is None:

@@ -1,7 +1,12 @@
-"""Tables to show: pure data, which every rendering reads."""
+"""Tables and charts to show: pure data, which every rendering reads.
+
+A chart is a list of marks over two scales; coordinates are those of the scales. A scale with names
+has a row or column per name: at 0, 1, ..., from the top or from the left.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -85,3 +90,123 @@ class Table(msgspec.Struct, frozen=True):
 def texts(*cells: str) -> list[Cell]:
     """Cells that are texts only."""
     return [Cell(text) for text in cells]
+
+
+COLOURS = ("#2a78c8", "#c8501e", "#1a8a5f", "#b0459c", "#8a6d00", "#6b62d0", "#c2384f", "#4f7d8c")
+"""Each has a contrast of 3 to 1 or more to white and to black."""
+PLAIN = -1
+"""The colour of text, instead of one of :data:`COLOURS`."""
+SOLID, DASHED, DOTTED = "", "5 4", "1 4"
+"""Lengths of dashes and gaps."""
+CIRCLE, SQUARE, TRIANGLE, DIAMOND, DOWN, PLUS, CROSS, DASH, END = range(9)
+"""Symbols of points; END is a short line across an interval."""
+
+
+class Scale(msgspec.Struct, frozen=True):
+    """Axis of a chart.
+
+    Attributes:
+        title: with the unit.
+        ticks: values to mark; None for round ones.
+        texts: one per tick, instead of its number.
+        names: one per row or column, instead of a range.
+        after: a text at the far end of each row.
+    """
+
+    title: str
+    low: float = 0.0
+    high: float = 1.0
+    ticks: list[float] | None = None
+    texts: list[str] = []
+    names: list[str] = []
+    after: list[str] = []
+
+
+class Line(msgspec.Struct, frozen=True):
+    """Connected points; None in ``y`` is a gap."""
+
+    x: list[float]
+    y: list[float | None]
+    legend: str = ""
+    colour: int = PLAIN
+    dash: str = SOLID
+    width: float = 1.6
+    opacity: float = 1.0
+
+
+class Band(msgspec.Struct, frozen=True):
+    """Space between two lines; None in ``low`` and ``high`` is a gap."""
+
+    x: list[float]
+    low: list[float | None]
+    high: list[float | None]
+    legend: str = ""
+    colour: int = PLAIN
+    opacity: float = 0.22
+
+
+class Points(msgspec.Struct, frozen=True):
+    """Single points.
+
+    Attributes:
+        radius: one per point, or one for all.
+        titles: one per point, or none.
+    """
+
+    x: list[float]
+    y: list[float]
+    symbol: int
+    legend: str = ""
+    colour: int = PLAIN
+    radius: Sequence[float] = (3.5,)
+    titles: list[str] = []
+    hollow: bool = False
+
+
+class Area(NamedTuple):
+    """Bar or cell; a page leads to its link."""
+
+    left: float
+    right: float
+    low: float
+    high: float
+    title: str = ""
+    colour: int = 0
+    opacity: float = 0.7
+    outlined: bool = False
+    link: str = ""
+
+
+class Areas(msgspec.Struct, frozen=True):
+    """Bars or cells."""
+
+    areas: list[Area]
+    legend: str = ""
+
+
+class Texts(msgspec.Struct, frozen=True):
+    """Small texts, as (x, y, text), centred at their points."""
+
+    texts: list[tuple[float, float, str]]
+    legend: str = ""
+
+
+Mark = Line | Band | Points | Areas | Texts
+
+
+class Chart(msgspec.Struct, frozen=True):
+    """Chart: marks over two scales, the last on top.
+
+    Attributes:
+        kind: see :data:`evalengine.report.charts.KINDS`, or ``differences``.
+        alt: the chart in words and numbers.
+        note: omitted content, and how to get it.
+    """
+
+    kind: str
+    title: str
+    x: Scale
+    y: Scale
+    marks: list[Mark]
+    alt: str
+    note: str = ""

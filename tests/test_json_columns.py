@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalengine.ingest.sources.json_columns import NotFlat, scan
+from evalengine.ingest.sources.json_rows import NotFlat, scan
 from evalengine.schemas.tuning import tuned
 
 FIELDS = ("image_id", "score", "bbox", "segmentation", "iscrowd", "name")

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from evalengine.exports.openmetrics import Sample, openmetrics
+from evalengine.exports.monitoring import Sample, openmetrics
 
 
 def test_gauges_and_series_stay_together_in_the_order_of_time() -> None:

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from evalengine.kernels.labels import HIT, OTHER
 from evalengine.kernels.scores import points
-from evalengine.tallies import score_runs
-from evalengine.tallies.score_runs import merge_score_runs, points_in_blocks
-from evalengine.tallies.sorted_scores import Sorted
+from evalengine.tallies import sorted_scores
+from evalengine.tallies.sorted_scores import Sorted, merge_score_runs, points_in_blocks
 from evalengine.tallies.stored import Place
 
 Array = np.ndarray[Any, Any]
@@ -91,7 +90,7 @@ def test_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(score_runs.os, "posix_fallocate", full)
+    monkeypatch.setattr(sorted_scores.os, "posix_fallocate", full)
     run = Sorted(np.array([0, 3]), np.arange(3.0), None)
     with pytest.raises(OSError, match="No space left"):
         merge_score_runs(iter([(run, True)]), 1, Place(str(tmp_path), 2))

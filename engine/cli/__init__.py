@@ -38,8 +38,7 @@ from .findings import (
 )
 from .jobs import history, run
 from .judge import judge
-from .outputs import convert, demo, plot, report, with_images, written
-from .verify import verify
+from .outputs import convert, demo, plot, report, verify, with_images, written
 
 if TYPE_CHECKING:
     from ..schemas.named import Task

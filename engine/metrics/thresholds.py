@@ -15,7 +15,7 @@ from ..schemas.arrays import Array
 from ..schemas.tuning import tuning
 from ..tallies.cells import parameters
 from ..tallies.ranked_points import Points, first_of, largest_of, last_of, segment_of
-from ..tallies.score_runs import room
+from ..tallies.sorted_scores import room
 from ..tallies.stored import Place
 from .averages import ratio
 

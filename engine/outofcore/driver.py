@@ -53,7 +53,6 @@ from ..scorecard.storage import FrameFile, Paged
 from ..tallies import stored
 from ..tallies.merging import added
 from ..tallies.stored import PartsDatums, Place
-from .label_groups import merged_by_labels
 from .memory import (
     BASE,
     Sizes,
@@ -88,6 +87,7 @@ from .stages import (
     bounds_frame,
     collected,
     memory_file,
+    merged_by_labels,
     part_facts,
     part_file,
     tally_bucket,
@@ -356,7 +356,7 @@ def plan_buckets(
     bucket_bytes, memory_bytes = plan.does.outcome_bytes(plan.settings, plan.needs)
     filed, recorded = _bytes_in_parts(plan, ready, heads), 0
     if filed is None:
-        from .forecast import tally_bytes  # no other run needs it
+        from .memory import tally_bytes
 
         recorded = tally_bytes(plan)
     sizes = bucket_count(
@@ -406,7 +406,7 @@ def describe_memory(
     pool = pool_of(None, None, options.threads)
     parts, reason = plan_buckets(plan, inputs, options, pool, single=True, rows=rows)
     if asked:
-        from .forecast import describe_forecast
+        from .memory import describe_forecast
 
         of_tables = None
         if parts is not None:

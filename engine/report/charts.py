@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 import polars as pl
 
-from ..schemas.errors import ResultError
-from ..schemas.marks import (
+from ..schemas.display import (
     CIRCLE,
     DASHED,
     DIAMOND,
@@ -36,6 +35,7 @@ from ..schemas.marks import (
     Scale,
     Texts,
 )
+from ..schemas.errors import ResultError
 from ..schemas.results import empty_frame
 from ..scorecard.lookup import whole
 from .summary import sections

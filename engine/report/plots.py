@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..schemas.display import COLOURS, PLAIN, Areas, Band, Chart, Line, Points, Scale, Texts
 from ..schemas.errors import OptionError, ResultError, not_installed, unknown
-from ..schemas.marks import COLOURS, PLAIN, Areas, Band, Chart, Line, Points, Scale, Texts
 from ..schemas.wording import option
 from .charts import KINDS, Numbers, Want, differences, drawn, frames_of, leads_of, names_of
 from .tables import layout_of

@@ -14,7 +14,7 @@ from itertools import groupby, pairwise
 from typing import Any
 from xml.sax.saxutils import escape
 
-from ..schemas.marks import COLOURS, Areas, Band, Chart, Line, Mark, Points, Scale, Texts
+from ..schemas.display import COLOURS, Areas, Band, Chart, Line, Mark, Points, Scale, Texts
 from .text import set_apart
 
 _WIDTH = 480
@@ -38,7 +38,7 @@ _SYMBOLS = (
     "M{x0} {y}h{d}",
     "M{x} {y0}v{d}",
 )
-"""Paths of the symbols in :mod:`evalengine.schemas.marks`."""
+"""Paths of the symbols in :mod:`evalengine.schemas.display`."""
 
 Place = Callable[[float], float]
 """Function from a value to a coordinate."""

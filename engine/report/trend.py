@@ -10,23 +10,28 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from ..exports.openmetrics import Sample, openmetrics
+from ..exports.monitoring import Sample, openmetrics
 from ..ingest.problems import count_of
-from ..schemas.display import NAME, NOTE, READING, Cell, Column, Table
-from ..schemas.marks import (
+from ..schemas.display import (
     CIRCLE,
     CROSS,
     DASHED,
     DOTTED,
     END,
+    NAME,
+    NOTE,
     PLAIN,
+    READING,
     SQUARE,
     Band,
+    Cell,
     Chart,
+    Column,
     Line,
     Mark,
     Points,
     Scale,
+    Table,
 )
 from ..schemas.results import FAILED, METRICS, PASSED, SKIPPED
 from ..statistics.changes import Change

@@ -529,7 +529,7 @@ class Scorecard:
             labels: further labels, such as ``{"model": "v3"}``.
             timestamp: seconds since 1970; by default the time at which it is read.
         """
-        from ..exports.openmetrics import to_openmetrics
+        from ..exports.monitoring import to_openmetrics
 
         refuse_cut_off()
         return to_openmetrics(self, labels, timestamp)
@@ -551,7 +551,7 @@ class Scorecard:
         Raises:
             ResultError: the run has no frame ``per_datum``.
         """
-        from ..exports.otlp import to_otlp
+        from ..exports.monitoring import to_otlp
 
         refuse_cut_off()
         return to_otlp(self, verdicts)

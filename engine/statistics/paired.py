@@ -23,9 +23,8 @@ from ..schemas.results import ESTIMATES
 from ..schemas.tuning import tuning
 from ..schemas.wording import option
 from ..tallies.cells import Cells
-from ..tallies.draws import Draws
+from ..tallies.draws import LEAST, Draws, group_vectors
 from ..tallies.stats import Fill, skip
-from ..tallies.vectors import LEAST, group_vectors
 from .intervals import floor_of
 from .resamples import BY_DATUM, Base, Counted, Drawing, column_of, of_rows, places, spread
 

@@ -29,9 +29,8 @@ from ..schemas.tuning import tuning
 from ..schemas.wording import option
 from ..scratch import local
 from ..tallies.cells import TOO_LARGE, Cells
-from ..tallies.draws import Draws, LeavingOut, OneByOne, Uncounted
-from ..tallies.score_runs import reserve
-from ..tallies.vectors import LEAST, Vectors, group_vectors
+from ..tallies.draws import LEAST, Draws, LeavingOut, OneByOne, Uncounted, Vectors, group_vectors
+from ..tallies.sorted_scores import reserve
 from .intervals import (
     CLOSED,
     METHODS,

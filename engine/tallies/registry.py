@@ -34,7 +34,7 @@ MODULES = {
     "tallies.datums": ("datums", "labels"),
     "tallies.paired_values": ("regression.rows",),
     "tallies.ranked": ("detection.confusion", "ranked.variants", "ranked"),
-    "tallies.score_runs": ("bucket.scores",),
+    "tallies.sorted_scores": ("bucket.scores",),
     "tallies.stats": ("values.column", "values", "bucket.datums"),
     "tallies.stored": ("bucket.head", "bucket.rows"),
     "tallies.units": (
@@ -50,9 +50,9 @@ MODULES = {
     "tasks.detection.tallies": ("detection.run",),
     "tasks.panoptic.spec": ("panoptic.run",),
     "tasks.preferences.spec": ("preferences.run",),
-    "tasks.regression.encode": ("regression.run",),
-    "tasks.segmentation.encode": ("segmentation.run",),
-    "tasks.tracking.tallies": ("tracking.run",),
+    "tasks.regression.spec": ("regression.run",),
+    "tasks.segmentation.spec": ("segmentation.run",),
+    "tasks.tracking.spec": ("tracking.run",),
     "tasks.per_datum": ("values.run",),
 }
 """Module -> names of the stored structs that it declares."""

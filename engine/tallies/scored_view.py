@@ -27,8 +27,8 @@ from .datums import Labels, Lazy, keys_as_labels
 from .draws import Draws, OneByOne, Uncounted, by_draw
 from .draws import Summands as DrawnSummands
 from .ranked_points import Points
-from .score_runs import DrawnWeights, merge_score_runs, points_in_blocks, room
 from .sorted_scores import (
+    DrawnWeights,
     HardCounts,
     OrderedRows,
     Sorted,
@@ -36,6 +36,9 @@ from .sorted_scores import (
     UnitView,
     areas_between,
     average_precision,
+    merge_score_runs,
+    points_in_blocks,
+    room,
     sample_areas,
     sort_segments,
     sorted_by_counts,

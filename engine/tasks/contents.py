@@ -22,14 +22,14 @@ from .encoding import Workers
 Ring = tuple[tuple[float, float], ...]
 """x and y of points in pixels of the image, the last of them the first."""
 
-POINTS = 200
+MOST_POINTS = 200
 """Points of all rings of a region."""
 CELLS = 256
 """Pixels across that a mask is seen at."""
 _TRIES = 8
 
 
-def of_geometry(geometry: Any, most: int = POINTS) -> tuple[Ring, ...]:
+def of_geometry(geometry: Any, most: int = MOST_POINTS) -> tuple[Ring, ...]:
     """Return the rings of a shapely polygon or multipolygon, for the even-odd fill rule.
 
     Args:
@@ -61,7 +61,7 @@ def of_geometry(geometry: Any, most: int = POINTS) -> tuple[Ring, ...]:
 
 
 def of_pixels(
-    pixels: Array, left: float = 0.0, top: float = 0.0, most: int = POINTS, cells: int = CELLS
+    pixels: Array, left: float = 0.0, top: float = 0.0, most: int = MOST_POINTS, cells: int = CELLS
 ) -> tuple[Ring, ...]:
     """Return the rings around the pixels that are set; large masks are subsampled.
 
@@ -93,7 +93,7 @@ CHARACTERS = 2_000
 """Characters of a text that are shown."""
 DOCUMENTS = 20
 """Maximum number of displayed documents of a ranked list, and of missing relevant ones."""
-BOXES = 50
+MOST_BOXES = 50
 """Boxes of an image that are shown."""
 LABELS = 20
 """Labels of a datum that are shown."""

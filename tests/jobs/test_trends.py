@@ -39,8 +39,8 @@ from evalengine.report.trend import (
     history_text,
     spark,
 )
+from evalengine.schemas.display import Band, Line
 from evalengine.schemas.errors import OptionError, ResultError
-from evalengine.schemas.marks import Band, Line
 from evalengine.scorecard.card import Scorecard
 from evalengine.statistics.changes import Change, changes
 from evalengine.statistics.sequences import Night as Observed

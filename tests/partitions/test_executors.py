@@ -41,7 +41,7 @@ def test_names_of_executors() -> None:
 @pytest.mark.slow
 def test_finished_stages_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stage that is called once more finds its file, and leaves it as it is."""
-    from evalengine.outofcore import label_groups, stages
+    from evalengine.outofcore import stages
 
     in_buckets(monkeypatch)
     seen: dict[str, Any] = {}
@@ -76,7 +76,7 @@ def test_finished_stages_are_not_run_again(tmp_path: Path, monkeypatch: pytest.M
     work_in(monkeypatch, Twice())
     task, draw = CASES["detection"]
     same_as_in_memory(draw(1), task, tmp_path, executor="processes")
-    assert {stages.tally_bucket.__name__, label_groups.merge_rows.__name__} <= seen.keys()
+    assert {stages.tally_bucket.__name__, stages.merge_rows.__name__} <= seen.keys()
     assert all(seen.values())
     same_as_in_memory(listed(1, "listed"), "classification", tmp_path, executor="processes")
     assert all(seen.values())

@@ -15,9 +15,9 @@ import evalengine as ee
 from evalengine import tasks
 from evalengine.evaluation.planner import make_plan
 from evalengine.executors.processes import Processes
-from evalengine.outofcore import forecast as module
 from evalengine.outofcore import memory
-from evalengine.outofcore.forecast import (
+from evalengine.outofcore import memory as module
+from evalengine.outofcore.memory import (
     EACH_MACHINE,
     ONE_MACHINE,
     SCRATCH,

@@ -21,7 +21,7 @@ from refusals import refused
 import evalengine as ee
 from evalengine import metrics
 from evalengine.outofcore import driver, memory
-from evalengine.outofcore.label_groups import label_groups
+from evalengine.outofcore.stages import label_groups
 
 
 @every_case

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from merging.parts import Case
 from partitions.cases import FEW, boxes, in_buckets, same_as_in_memory
 
-from evalengine.outofcore import label_groups
+from evalengine.outofcore import stages
 from evalengine.tallies.merging import merge_ranked
 from evalengine.tallies.ranked import Ranked, Variants, of_labels, with_datums
 
@@ -74,8 +74,8 @@ def test_ranges_are_the_whole_one_after_the_other(
         for (n, m), codes in zip(sizes, own, strict=True)
     ]
     made = [
-        merged([label_groups.within(rows, codes, span) for rows, codes in buckets])
-        for span in label_groups.ranges_of(buckets, most)
+        merged([stages.within(rows, codes, span) for rows, codes in buckets])
+        for span in stages.ranges_of(buckets, most)
     ]
     whole = merged([with_datums(rows, codes) for rows, codes in buckets])
     for name in ROWS[1:]:
@@ -100,10 +100,10 @@ def test_ranges_stay_small(tied: bool) -> None:
             (of_label(ranked(rng, 3 * n, 0, np.arange(d.size), tied=tied), 1), d.astype(np.int32))
             for n, d in zip(rows, own, strict=True)
         ]
-        found = label_groups.ranges_of(buckets, 1000)
+        found = stages.ranges_of(buckets, 1000)
         assert len(found) > 8
         for span in found:
-            held = sum(label_groups.within(few, codes, span).score.size for few, codes in buckets)
+            held = sum(stages.within(few, codes, span).score.size for few, codes in buckets)
             assert held <= 2500
 
 
@@ -113,9 +113,9 @@ def test_one_label_of_everything(
 ) -> None:
     """One label, few scores: ranges part equal scores by tie and datum."""
     seen: list[str] = []
-    kept = label_groups.merge_rows
+    kept = stages.merge_rows
     counted = lambda *call: (seen.append("span"), kept(*call))  # noqa: E731
-    monkeypatch.setattr(label_groups, "merge_rows", counted)
+    monkeypatch.setattr(stages, "merge_rows", counted)
     in_buckets(monkeypatch)
     one = pl.lit("one").alias("label_value")
     weather = (pl.col("datum_id") % 3).alias("weather")

@@ -27,8 +27,7 @@ from evalengine.report.charts import (
     matrix_chart,
 )
 from evalengine.report.svg import svg
-from evalengine.schemas.errors import OptionError, ResultError
-from evalengine.schemas.marks import (
+from evalengine.schemas.display import (
     DASHED,
     END,
     PLAIN,
@@ -40,6 +39,7 @@ from evalengine.schemas.marks import (
     Scale,
     Texts,
 )
+from evalengine.schemas.errors import OptionError, ResultError
 
 
 def drawn(card: ee.Scorecard, baseline: ee.Scorecard | None = None) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from evalengine.report import charts
 from evalengine.report.page import MOST_BYTES, Gate, lead
 from evalengine.report.summary import sections
 from evalengine.reporting import make_report
+from evalengine.schemas.display import Line
 from evalengine.schemas.errors import InputError, OptionError, ResultError
-from evalengine.schemas.marks import Line
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 TABLES = {

@@ -18,10 +18,10 @@ from evalengine.ingest.opening import Tables
 from evalengine.report.contents import AllShown, contents
 from evalengine.run import tallied_of
 from evalengine.tasks.contents import (
-    BOXES,
     CHARACTERS,
     DOCUMENTS,
-    POINTS,
+    MOST_BOXES,
+    MOST_POINTS,
     Boxes,
     Labelled,
     PixelsWrong,
@@ -254,8 +254,8 @@ def test_boxes_are_capped() -> None:
     found = shown(card, tables)
     content = next(one.content for one in found.datums if one.datum_id == 7)
     assert isinstance(content, Boxes)
-    assert len(content.boxes) == BOXES
-    assert content.left_out == 70 + 3 - BOXES
+    assert len(content.boxes) == MOST_BOXES
+    assert content.left_out == 70 + 3 - MOST_BOXES
 
 
 def test_boxes_of_mapped_labels(tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_polygons_have_outlines() -> None:
     assert [box.outcome for box in content.boxes] == ["missed", "missed", "fp"]
     areas = [_area(box.rings) for box in content.boxes]
     assert areas == pytest.approx([96.0, 100 * np.pi, 100.0], rel=0.01)
-    assert max(len(ring) for ring in content.boxes[1].rings) <= POINTS
+    assert max(len(ring) for ring in content.boxes[1].rings) <= MOST_POINTS
     assert content.boxes[1].corners == pytest.approx((30, 30, 50, 50), abs=1e-4)
 
 

@@ -16,7 +16,7 @@ from segmentation.making import EVERY, NAMES, rows_of, same, some_maps, write
 from sizes import tune
 
 import evalengine as ee
-from evalengine.tasks.pixels import maps, rasters
+from evalengine.tasks.pixels import rasters
 
 FOUND, TRUTH = some_maps()
 ARRAYS = ee.score(FOUND, TRUTH, labels=NAMES, metrics=EVERY)
@@ -279,7 +279,7 @@ def test_no_warning_and_both_threads(
         ee.score(*sides, threads=2)
         filters = list(warnings.filters)
     assert all("Georeferenced" not in str(one) for one in filters)
-    assert maps.count_maps([], _Serial(), resample=False)[0].count.size == 0
+    assert rasters.count_maps([], _Serial(), resample=False)[0].count.size == 0
 
 
 class _Serial:

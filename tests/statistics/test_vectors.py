@@ -16,7 +16,7 @@ from polars.testing import assert_frame_equal
 import evalengine as ee
 from evalengine.kernels.datums import hash_integers, poisson_counts, swap_counts
 from evalengine.statistics import paired, resamples
-from evalengine.tallies import vectors
+from evalengine.tallies import draws
 
 N = 6000
 NAMES = np.array(["a", "b", "c", "d"])
@@ -25,7 +25,7 @@ ASKED: dict[str, Any] = {"task": "classification", "intervals": 0.95, "draws": 6
 
 def from_datums(monkeypatch: pytest.MonkeyPatch, least: int) -> None:
     """Set the number of datums from which vectors are used."""
-    for module in (vectors, resamples, paired):
+    for module in (draws, resamples, paired):
         monkeypatch.setattr(module, "LEAST", least)
 
 

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...ingest.sources.json_columns import NotFlat, scan
+from ...ingest.sources.json_rows import NotFlat, scan
 from ...kernels import uncollected
 from ...kernels.boxes import Points
 from ...schemas.arrays import Array

@@ -10,7 +10,6 @@ Example:
 
 from __future__ import annotations
 
-from .evaluation import Report, compare, evaluate, fuse
-from .results import Qrels, Run
+from .evaluation import Qrels, Report, Run, compare, evaluate, fuse
 
 __all__ = ["Qrels", "Report", "Run", "compare", "evaluate", "fuse"]

@@ -16,8 +16,7 @@ from ...ingest.problems import count_of
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError, OptionError, invalid
 from ..arrays import alike, chosen, column, numbers, undefined, weights
-from .answers import Answers, score_rows, set_rows
-from .hard import accuracy_score, indicator
+from .hard import Answers, accuracy_score, indicator, score_rows, set_rows
 
 # Functions of scores: areas, curves, losses of probabilities, top-k accuracy.
 

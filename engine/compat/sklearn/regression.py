@@ -14,7 +14,7 @@ from ...schemas.errors import InputError, invalid
 from ...tallies.datums import Labels
 from ...tallies.paired_values import Paired, PairedView
 from ..arrays import numbers, undefined, weights
-from .answers import plan_of
+from .hard import plan_of
 
 _MULTIOUTPUT = ("raw_values", "uniform_average", "variance_weighted")
 

@@ -27,12 +27,14 @@ from .format import (
     frame_of,
     image_ids,
     mask_row,
+    number,
     polygon_row,
+    read_tree,
     skipped_note,
     stems_or_paths,
     turned_row,
+    whole,
 )
-from .xml_files import number, read_tree, whole
 
 _MARKS = (b"<image ", b"<track ", b"<meta>")
 _SHAPES = ("box", "polygon", "mask")

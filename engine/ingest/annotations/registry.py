@@ -17,12 +17,11 @@ from .cvat import CVAT
 from .format import Format, Look, Other
 from .label_studio import LABEL_STUDIO
 from .labelme import LABELME
-from .lines import DOTA, KITTI, KITTI_TRACKS
+from .lines import DOTA, KITTI, KITTI_TRACKS, VISDRONE, VISDRONE_TRACKS
 from .open_images import OPEN_IMAGES
 from .plain_boxes import CLASS_RESULTS, IMAGE_BOXES
 from .titles import TITLES, may_be_annotations
 from .tracks import MOT, MOTS
-from .visdrone import VISDRONE, VISDRONE_TRACKS
 from .voc import VOC
 from .yolo import YOLO
 

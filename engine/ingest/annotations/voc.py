@@ -16,8 +16,20 @@ import polars as pl
 from ..geometry import CORNER_NAMES
 from ..problems import Note, count_of
 from ..source import Source
-from .format import IMAGES, OBJECTS, RINGS, Format, Look, broken, image_ids, without_empty
-from .xml_files import number_of, read_tree, text_in, whole
+from .format import (
+    IMAGES,
+    OBJECTS,
+    RINGS,
+    Format,
+    Look,
+    broken,
+    image_ids,
+    number_of,
+    read_tree,
+    text_in,
+    whole,
+    without_empty,
+)
 
 _UNKNOWN = "Unspecified"
 _MISTAKES = 0.001  # share of corners that are no pixels though the others are

@@ -20,8 +20,7 @@ from ..annotations.format import without_empty
 from ..geometry import BOX_NAMES
 from ..problems import Note
 from ..source import SEGMENTED, Source
-from .json_columns import NotFlat, list_column, scan
-from .json_rows import UNREADABLE, decode_rows, decoded
+from .json_rows import UNREADABLE, NotFlat, decode_rows, decoded, list_column, scan
 
 # COCO's ``segmentation``: polygons, and run-length masks, compressed or not.
 #

@@ -668,7 +668,7 @@ PCK, PCKH = "keypoints by box", "keypoints by head"
 KINDS, SHOWN = "kinds of keypoints", "shown kinds of keypoints"
 NEEDS = frozenset({PCK, PCKH, KINDS, SHOWN})
 """Needs of the metrics of single keypoints."""
-POINTS = "keypoints"
+SINGLE_KEYPOINTS = "keypoints"
 """Name of their tally, in addition to that of predictions."""
 OF_KINDS = ("good", "jitter", "inversion", "swap", "miss")
 """Outcomes of points, in the order of the kernel's codes."""

@@ -1,47 +1,59 @@
-"""Detection: boxes are encoded, matched and tallied here."""
+"""Detection as a task: fit, views, confusion matrix, and losses and contents of single images."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import msgspec
 import numpy as np
 import polars as pl
 
 from ... import dialects, metrics
+from ...dialects import Aims, Dialect
 from ...ingest.collecting import Prepared
 from ...ingest.frames import Frames
-from ...ingest.geometry import GEOMETRY_NAMES
+from ...ingest.geometry import CORNER_NAMES, GEOMETRY_NAMES
 from ...ingest.opening import SIZES_OF_SOME, SIZES_UNKNOWN
-from ...ingest.problems import Note
+from ...ingest.problems import Note, count_of, listing
+from ...kernels.matching import confusion_cells
 from ...metrics.registry import Metric
+from ...metrics.thresholds import LARGEST_F, Curve, walk
+from ...schemas.arrays import Array
 from ...schemas.contract import HEAD_SIZE, KEYPOINTS, PREDICTIONS
 from ...schemas.errors import InputError
 from ...schemas.options import Options
+from ...schemas.results import empty_frame, frame_schema
 from ...schemas.wording import option
-from ...tallies.ranked import OF_ROWS, Ranked, RankedRun
+from ...tallies.ranked import BITS, OF_ROWS, Interpolation, Ranked, RankedAside, RankedRun, counted
+from ...tallies.ranked_points import CountedScan, point_blocks
 from ...tallies.ranked_view import RankedView
-from ..contents import Contents
+from ..contents import MOST_BOXES, MOST_POINTS, Box, Boxes, Content, Contents, Ring, called, copied
 from ..counted import hundredths
-from ..encoding import SIZE_NAMES
+from ..encoding import SIZE_NAMES, Workers
 from ..task import (
     AT_LEAST,
     EXACT,
     Bound,
+    Cuts,
     Facts,
     Given,
     Limit,
+    Losses,
     PageFrame,
     Ranking,
     Sample,
     Task,
     any_of,
 )
-from .dialects import ANGLES, NEEDS, OF_FOUND, PCKH, READS, DetectionRules
-from .encode import angles_unknown, encode_batch
+from .detailed import examples_frame
+from .dialects import ANGLES, FOUND, NEEDS, OF_FOUND, PCKH, READS, SINGLE_KEYPOINTS, DetectionRules
+from .encode import Side, angles_unknown, encode_batch
+from .errors import MISS, beside, errors_frame, label_errors_frame
 from .geometry import POINTS, SOLID
-from .losses import contents, losses, operating_point
 from .metrics.calibration import curve_of
+from .overlaps import find_facts, find_pairs, label_of
 from .settings import DISTANCE, Settings
 from .tallies import (
     NO_OVERALL_RANGE,
@@ -50,12 +62,406 @@ from .tallies import (
     Tallies,
     by_rank,
     by_value,
+    match_batch,
     merge,
     tally,
     truth,
     variants,
 )
-from .views import cells_by_datum, cells_per_group, outcome_bytes, own_frames, view
+
+# Contents of single images: boxes and their outcomes.
+
+_ORDER = ("missed", "fp", "tp", "ignored")
+_TOGETHER = 1_000  # points of all outlines of an image
+_FEWEST = 16  # of one of them
+
+
+def contents(
+    frames: Frames, settings: Settings, ids: list[str], made_with: dict[str, Any], workers: Workers
+) -> list[Content | None]:
+    """See :attr:`..contents.Contents.of_tables`: matched again, datum by datum as in the run."""
+    iou_threshold, lowest = made_with["iou_threshold"], made_with["score_threshold"]
+    iou = settings.internal_threshold(iou_threshold)
+    settings = msgspec.structs.replace(settings, spot_ious=(iou,))
+    batch = encode_batch(copied(frames), settings, workers)
+    matched, overlaps = match_batch(batch, settings, frozenset({"spot_ious", "outcomes"}), workers)
+    pairs = find_pairs(matched, batch.labels, len(batch.datums), iou, workers, overlaps)
+    facts, ranked = find_facts(matched, pairs, iou), matched.ranked
+    shown = np.flatnonzero(ranked.score >= ranked.comparable(lowest))
+    missed = np.flatnonzero(
+        facts.gt_regular & ((facts.gt_taker < 0) | (facts.gt_taken < ranked.comparable(lowest)))
+    )
+    outcome = np.select([facts.hit, facts.ignored], [2, 3], default=1)[shown]
+    kind = np.r_[outcome, np.zeros(missed.size, np.int64)]
+    score = np.r_[ranked.score[shown], np.full(missed.size, np.nan)]
+    datum = np.r_[ranked.datum[shown], ranked.gt_datum[missed]]
+    label = np.r_[label_of(ranked.start)[shown], label_of(ranked.gt_start)[missed]]
+    corners = np.concatenate(
+        [
+            batch.predictions.boxes(ranked.row[shown]),
+            batch.ground_truths.boxes(ranked.gt_row[missed]),
+        ]
+    )
+    row = np.r_[ranked.row[shown], ranked.gt_row[missed]]
+    order = np.lexsort((np.arange(kind.size), -np.nan_to_num(score), kind, datum))
+    sides = batch.predictions, batch.ground_truths
+    code = {str(one): i for i, one in enumerate(batch.datums.id.to_list())}
+    out: list[Content | None] = []
+    for one in ids:
+        places = order[datum[order] == code[one]] if one in code else order[:0]
+        most = min(MOST_POINTS, max(_FEWEST, _TOGETHER // max(1, min(places.size, MOST_BOXES))))
+        boxes = [
+            Box(
+                label=called(batch.labels.frame, int(label[at])),
+                outcome=_ORDER[kind[at]],
+                score=None if np.isnan(score[at]) else float(score[at]),
+                corners=tuple(corners[at].tolist()),
+                rings=_outline(sides[int(at >= shown.size)], int(row[at]), most),
+            )
+            for at in places[:MOST_BOXES].tolist()
+        ]
+        out.append(
+            Boxes(
+                boxes=tuple(boxes),
+                left_out=max(0, places.size - MOST_BOXES),
+                iou_threshold=iou_threshold,
+                score_threshold=lowest,
+            )
+        )
+    return out
+
+
+def _outline(side: Side, row: int, most: int) -> tuple[Ring, ...]:
+    return () if side.shapes is None else side.shapes.outline(row, most)
+
+
+# Loss of single images: F1 at one IoU and one score threshold.
+
+IOU = 0.5
+
+
+def score_threshold(run: RankedRun, n_labels: int, iou: float) -> float:
+    """Return the score threshold with the highest F1 of the whole run, all labels pooled.
+
+    As in the metrics of chosen thresholds: over every distinct score, the highest among ties; 0 if
+    there is none.
+
+    Args:
+        iou: one of the tally's thresholds.
+    """
+    rows = CountedScan(run, iou, np.zeros(n_labels, np.int32), 1).load_if_small()
+    nearest = run.variants.threshold_index(iou)
+    truths = sum(int(tally.regular(nearest).sum()) for _, tally in run.scan())
+    curve = Curve(
+        partial(point_blocks, rows, None, 1, None),
+        np.array([float(truths)]),
+        None,
+        lambda: np.ones(1, bool),
+    )
+    (best,), _ = walk(curve, [LARGEST_F], Aims())
+    return float(np.nan_to_num(best.threshold[0]))
+
+
+def operating_point(run: RankedRun, n_labels: int, iou: float, counted: Sequence[float]) -> float:
+    """Return the score threshold of single images, and of the page.
+
+    It is that of the highest F1, rounded down to one at which the run counts confusions, so that
+    the whole page has one; unchanged below all of them.
+
+    Args:
+        iou: one of the tally's thresholds.
+        counted: score thresholds of the run's counts.
+    """
+    best = score_threshold(run, n_labels, iou)
+    return max((one for one in counted if one <= best), default=best)
+
+
+def losses(
+    tallies: Tallies, settings: Settings, metrics: Sequence[Metric], dialect: Dialect, *, cuts: Cuts
+) -> Losses | str:
+    """See :class:`..task.JudgeDatums`."""
+    if not settings.has_overall_range:
+        return "area_ranges have no range of all sizes"
+    run = RankedRun.of(tallies.ranked)
+    n = len(tallies.datums)
+    thresholds = np.asarray(run.variants.thresholds)
+    iou = settings.pr_curve_iou_threshold if settings.by_distance else IOU
+    nearest = int(np.argmin(np.abs(thresholds - iou)))
+    at = float(thresholds[nearest])
+    lowest = operating_point(run, len(tallies.labels), at, settings.score_thresholds)
+    tp, fp, support = np.zeros((3, n), np.int64)
+    least, low = lowest, 0
+    for _, ranked in run.scan():
+        hit, ignored = ranked.outcomes(nearest)
+        least = ranked.comparable(lowest)
+        low += int((hit & ~ignored & (ranked.score < least)).sum())
+        counts = ~ignored & (ranked.score >= least)
+        tp += np.bincount(ranked.datum[hit & counts], minlength=n)
+        fp += np.bincount(ranked.datum[counts & ~hit], minlength=n)
+        support += np.bincount(ranked.gt_datum[ranked.regular(nearest)], minlength=n)
+    total = tp + fp + support
+    f1 = np.full(n, np.nan)
+    np.divide(2 * tp, total, out=f1, where=total > 0)
+
+    def why(codes: Array) -> list[str]:
+        return [
+            _sentence(int(support[code] - tp[code]), int(support[code]), int(fp[code]))
+            for code in codes
+        ]
+
+    iou = settings.in_user_unit(float(thresholds[nearest]))
+    return Losses(
+        metric="F1",
+        made_with={"iou_threshold": iou, "score_threshold": lowest},
+        rows=lambda frame: counted_rows(frame, iou, lowest, float(least), low),
+        value=f1,
+        higher=True,
+        best=1.0,
+        ties=lambda codes: [(support - tp + fp)[codes].astype(np.float64)],
+        why=why,
+    )
+
+
+def _sentence(missed: int, total: int, false: int) -> str:
+    """Such as "3 of 5 objects missed, 2 false positives"."""
+    counts = []
+    if missed > 0:  # of a group of objects several predictions may be right
+        counts.append(f"{missed:,} of {count_of(total, 'object')} missed")
+    if false:
+        counts.append(count_of(false, "false positive"))
+    if not total:
+        counts.append("no object there")
+    return ", ".join(counts)
+
+
+_OF_PREDICTION = ("score", "iou", "prediction_row", *CORNER_NAMES)
+
+
+def counted_rows(
+    frame: pl.DataFrame, iou: float, lowest: float, least: float, low: int
+) -> tuple[pl.DataFrame, list[str]]:
+    """Return the rows of errors that F1 of images counts.
+
+    Predictions below its score threshold are removed, and ground truths that only they match are
+    missed.
+
+    Args:
+        frame: the ``errors`` frame; rows of keypoints are unchanged.
+        iou: IoU threshold of F1.
+        lowest: score threshold of F1.
+        least: same, in the precision of the frame's scores.
+        low: number of hits below it, whose ground truths have no row in the frame.
+
+    Returns:
+        the rows; remarks on the removed rows, a sentence each.
+    """
+    points = frame.filter(pl.col("keypoint").is_not_null())
+    boxes = frame.filter(pl.col("keypoint").is_null())
+    if not boxes.height:
+        return frame, []
+    thresholds = boxes["iou_threshold"].unique().sort().to_list()
+    at = min(thresholds, key=lambda one: abs(one - iou))
+    rows = boxes.filter(pl.col("iou_threshold") == at)
+    below = rows.filter(pl.col("score") < least)
+    # One that would hit, were its place or class right, is the one row of its ground truth.
+    missed = below.filter("mended").with_columns(
+        pl.lit(None, rows.schema[name]).alias(name) for name in _OF_PREDICTION
+    )
+    missed = missed.with_columns(
+        label_value=pl.col("annotation_label"), error=pl.lit(MISS), mended=pl.lit(value=False)
+    )
+    counted = rows.filter(pl.col("score").is_null() | (pl.col("score") >= least))
+    texts = []
+    if below.height:
+        texts.append(
+            f"rows show the predictions that F1 counts, with scores from {lowest:.4g}:"
+            f" {count_of(below.height, 'row')} below are skipped, and the objects that"
+            f" {missed.height:,} of them came nearest listed as missed."
+        )
+    if len(thresholds) > 1:
+        others = listing([one for one in thresholds if one != at])
+        texts.append(f"rows are at IoU {at:g}: rows at {others} are not shown.")
+    if at != iou:
+        texts.append(f"rows are at IoU {at:g}, at which the run was scored, and F1 at {iou:g}.")
+    elif low:
+        texts.append(
+            f"{count_of(low, 'missed object')} without a row: predictions below {lowest:.4g} hit"
+            f" {'it' if low == 1 else 'them'}."
+        )
+    if texts:
+        texts.append(
+            f"the frame errors of a run with {option('metrics', ['Errors'])} has all rows."
+        )
+    return pl.concat([counted, missed, points]), texts
+
+
+# Confusion matrix: true positives on the diagonal, leftovers matched across labels, rest null.
+
+
+def confusion_frame(
+    view: RankedView, settings: Settings, slice_name: str | None, group_names: list[str]
+) -> pl.DataFrame:
+    """Build the ``confusion`` frame of one view.
+
+    Args:
+        view: ranked view with confusion pairs.
+        slice_name: the slice column, None for the whole set.
+        group_names: names of the view's groups.
+    """
+    labels, crossed = view.labels, counted(view.crossed)
+    if crossed is None or len(labels) == 0 or view.n_groups == 0:
+        return empty_frame("confusion", label=labels.dtype)
+    at = [view.tally.variants.threshold_index(iou) for iou in settings.spot_ious]
+    tp, fp = (counts[:, :, 0, at] for counts in view.counts(settings.score_thresholds))
+    n = crossed.datum.size
+    end, (actual, predicted, iou, score, count) = confusion_cells(
+        (crossed.actual, crossed.predicted, crossed.threshold, crossed.scores),
+        np.zeros(n, np.int32) if view.group is None else view.group[crossed.datum],
+        np.ones(n, np.int64) if view.weights is None else view.weights[crossed.datum],
+        np.array([settings.in_user_unit(iou) for iou in settings.spot_ious]),
+        np.asarray(settings.score_thresholds),
+        (tp, fp, view.positives[:, :, 0, None, None] - tp),
+    )
+    blank = pl.Series([None], dtype=labels.dtype)
+    values = pl.concat([labels.frame["label_value"], blank.alias("label_value")])
+    group = np.repeat(np.arange(end.size, dtype=np.uint32), np.diff(end, prepend=0))
+    columns = {
+        "actual": values.gather(pl.Series(actual)),
+        "predicted": values.gather(pl.Series(predicted)),
+        "iou_threshold": iou,
+        "score_threshold": score,
+        "slice_value": pl.Series(group_names or [None], dtype=pl.String).gather(pl.Series(group)),
+        "count": count,
+    }
+    constants: dict[str, str | None] = {"slice": slice_name}
+    if len(labels.key_names) == 1:
+        constants["label_key"] = labels.key_names[0]
+    else:  # the key of whichever label is none past the last
+        labelled = np.where(actual == len(labels), predicted, actual)
+        columns["label_key"] = labels.frame["label_key"].gather(pl.Series(labelled))
+    return pl.DataFrame(columns).select(
+        pl.lit(constants[name], dtype=dtype).alias(name)
+        if name in constants
+        else pl.col(name).cast(dtype)
+        for name, dtype in frame_schema("confusion", label=labels.dtype).items()
+    )
+
+
+# Views of a detection tally, and the frames that are not made of cells.
+
+_NO_CAP = int(np.iinfo(np.int32).max)
+
+
+def view(
+    tallies: Tallies,
+    settings: Settings,
+    group: Array | None = None,
+    n_groups: int = 1,
+    weights: Array | None = None,
+    threads: Workers | None = None,
+) -> RankedView:
+    """Return the tally by groups of datums.
+
+    Args:
+        group: int32 [n_datums], -1 for none; None for a single group.
+        weights: int64 [n_datums], multiplicity of each datum, or None.
+        threads: used for the view's kernels; serial if None.
+    """
+    rules = settings.rules
+    how = Interpolation(
+        np.asarray(rules.levels),
+        rules.every_point,
+        rules.integer_grid,
+        rules.epsilon,
+        rules.linear,
+        rules.positions,
+    )
+    over: dict[str, Any] = {} if threads is None else {"over": threads.over}
+    return RankedView(
+        tallies.ranked,
+        tallies.labels,
+        interpolation=how,
+        caps=np.array(settings.max_detections or (_NO_CAP,), np.int64),
+        crossed=tallies.crossed,
+        tallies=beside(tallies.errors, rules, how)
+        | (
+            {}
+            if tallies.points is None
+            else {SINGLE_KEYPOINTS: RankedAside(tallies.points.ranked, how)}
+        )
+        | ({} if tallies.found is None else {FOUND: RankedAside(tallies.found, how)}),
+        group=group,
+        n_groups=n_groups,
+        weights=weights,
+        **over,
+    )
+
+
+def own_frames(
+    frame: str,
+    tallies: Tallies,
+    settings: Settings,
+    each_view: Callable[[Callable[..., pl.DataFrame]], list[pl.DataFrame]],
+    *,
+    cuts: Mapping[str, set[int | None]],
+) -> pl.DataFrame:
+    """See :class:`..task.OwnFrames`: examples, confusion, outcomes, errors or label errors."""
+    if frame == "outcomes" and tallies.outcomes is not None:
+        return tallies.outcomes
+    if frame == "errors":
+        return errors_frame(tallies.errors, tallies.labels.dtype, tallies.datums.id_dtype)
+    if frame == "label_errors":
+        ours = tallies.label_errors
+        return label_errors_frame(ours, tallies.labels.dtype, tallies.datums.id_dtype)
+    if frame == "examples" and tallies.examples is not None:
+        return examples_frame(
+            tallies.examples,
+            tallies.datums,
+            tallies.labels,
+            settings.in_user_unit(settings.pr_curve_iou_threshold),
+            settings.score_thresholds,
+        )
+    if frame == "confusion" and tallies.crossed is not None:
+        return pl.concat(
+            each_view(lambda column, names, v: confusion_frame(v, settings, column, names))
+        )
+    return empty_frame(frame, label=tallies.labels.dtype, datum=tallies.datums.id_dtype)
+
+
+def outcome_bytes(settings: Settings, needs: frozenset[str]) -> tuple[int, int]:
+    """Return the bytes of a row's words of outcomes beyond the first; in memory also of its takers.
+
+    A word has two bits of 64 variants. A run in memory matches again on demand, and then records
+    the prediction that took each ground truth at every threshold.
+    """
+    matched = variants(settings, needs)
+    words = 16 * (len(matched.words) - 1)
+    return words, words + 4 * max(0, len(matched.thresholds) - BITS)
+
+
+def cells_per_group(n_labels: int, settings: Settings, needs: frozenset[str]) -> int:
+    """Return the sampled precisions per group of datums, which limits the groups in memory."""
+    matched = variants(settings, needs)
+    n_levels = len(settings.rules.levels)
+    return n_labels * len(matched.areas) * len(matched.thresholds) * n_levels
+
+
+def cells_by_datum(tallies: Tallies, settings: Settings, needs: frozenset[str]) -> Array:
+    """Return :func:`cells_per_group` of each datum as a group, int64 [n_datums].
+
+    Precisions are stored only for labels with ground truth, unless they are read from a curve;
+    numbers of true positives, one for each cap, for all labels.
+    """
+    n_labels, n_levels = len(tallies.labels), len(settings.rules.levels)
+    every = cells_per_group(n_labels, settings, needs)
+    if settings.rules.linear is not None or settings.rules.positions is not None:
+        return np.full(len(tallies.datums), every)
+    ranked = tallies.ranked
+    pair = np.unique(ranked.gt_datum * np.int64(n_labels) + label_of(ranked.gt_start))
+    stored = np.bincount(pair // max(1, n_labels), minlength=len(tallies.datums))
+    dense = every // n_levels * max(1, len(settings.max_detections))
+    return stored * cells_per_group(1, settings, needs) + dense
+
 
 # Tiny tables that make every kernel of detection run once.
 

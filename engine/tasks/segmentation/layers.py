@@ -24,8 +24,7 @@ from ...schemas.tuning import tuning
 from ...tallies.counts import Areas, Crossings, Pixels, no_surfaces
 from ...tallies.datums import Datums, Labels
 from ..encoding import Workers, declared_codes, declared_sizes, ragged, sizes_in
-from ..pixels.maps import map_of
-from ..pixels.rasters import NOTHING, MapRow, Side, in_thread, quiet
+from ..pixels.rasters import NOTHING, MapRow, Side, in_thread, map_of, quiet
 from . import surfaces
 from .dialects import Settings
 from .naming import IGNORED, Names, Units, decoded, images_of, index_names, label_codes, summed

@@ -17,8 +17,7 @@ from ...kernels.label_maps import INSIDE, distances, outline, segment_edges
 from ...schemas.arrays import Array
 from ...tallies.counts import Surfaces
 from ..encoding import Workers
-from ..pixels.maps import Pair, opened_pair
-from ..pixels.rasters import Pairs, in_thread, quiet
+from ..pixels.rasters import Pair, Pairs, in_thread, opened_pair, quiet
 from .dialects import Settings
 
 Labelled = tuple[int, Array | None, Array | None]

@@ -1,4 +1,4 @@
-"""Metrics of spans: precision, recall and F1 of equal spans, and detection's of segments."""
+"""Settings and metrics of spans: equal spans, and detection's metrics of segments."""
 
 from __future__ import annotations
 
@@ -9,18 +9,86 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from ...dialects import Dialect
 from ...metrics.averages import ratio
 from ...metrics.registry import Metric
 from ...schemas.arrays import Array
 from ...schemas.contract import words
+from ...schemas.errors import OptionError
+from ...schemas.options import Options
+from ...schemas.wording import option
 from ...tallies.cells import Cells
 from ...tallies.ranked_view import RankedView
-from ..detection.dialects import POINTS
+from ..detection.dialects import SINGLE_KEYPOINTS
 from ..detection.metrics import SYMBOLS as _SYMBOLS
 from ..detection.metrics import averages, calibration, counts
 from ..detection.metrics.averages import present, present_keys, sum_by_key
-from .dialects import EQUAL, OUTCOMES, SCHEMA_NAMES, SCHEMAS, SCOPES
-from .settings import Settings
+from ..detection.preparing import EVENTS
+from ..detection.settings import Settings as DetectionSettings
+from .dialects import EQUAL, OUTCOMES, SCHEMA_NAMES, SCHEMAS, SCOPES, SpanRules
+
+_IMAGE_OPTIONS: dict[str, Any] = {
+    "area_ranges": {},
+    "boundary_ratio": None,
+    "keypoint_sigmas": None,
+    "box_bins": 1,
+    "least_in_bin": 1,
+    "region_overlap": None,
+}
+"""Options of detection that spans do not have, and their values."""
+
+
+class Settings(DetectionSettings, frozen=True, kw_only=True):
+    """Settings of a run of spans: the dialect's rules, and options with defaults filled in.
+
+    Attributes:
+        equal_ious: IoU thresholds of precision, recall and F1; 1 for equal spans.
+        at_ious: they were given, or are the dialect's, so that rows show them.
+        at_scores: score thresholds were given, so that rows show them.
+    """
+
+    rules: SpanRules
+    scheme: str | None = None
+    span_ends: str = "exclusive"
+    min_overlap_percentage: float = 1.0
+    zero_division: float | None = None
+    equal_ious: tuple[float, ...] = (1.0,)
+    at_ious: bool = False
+    at_scores: bool = False
+
+    @property
+    def ious_of_needs(self) -> dict[str, tuple[float, ...]]:
+        """See :attr:`..detection.settings.Settings.ious_of_needs`."""
+        return {**super().ious_of_needs, EQUAL: self.equal_ious}
+
+    @staticmethod
+    def derive(values: dict[str, Any], options: Options, dialect: Dialect) -> None:
+        rules = dialect.rules
+        for name, applies in (
+            ("scheme", "scheme" in dialect.defaults or dialect.name == "standard"),
+            ("min_overlap_percentage", rules.schemas),
+            ("collar", rules.events),
+            ("percentage_of_length", rules.events),
+        ):
+            if getattr(options, name) is not None and not applies:
+                raise OptionError(
+                    f"{option(name)}: dialect {dialect.name} does not read it: remove it, or"
+                    " choose a dialect that does.",
+                    code="option_unfit",
+                    option=name,
+                )
+        collar = values["collar"], values["percentage_of_length"]
+        values |= _IMAGE_OPTIONS
+        DetectionSettings.derive(values, options, dialect)
+        at_ious = (options.iou_thresholds is not None or not rules.equal) and not rules.events
+        values.update(
+            geometry=EVENTS if rules.events else "box",
+            collar=collar,
+            at_ious=at_ious,
+            at_scores=options.score_thresholds is not None,
+            equal_ious=values["iou_thresholds"] if at_ious else (1.0,),
+        )
+
 
 _WHY = {
     "Precision": "no prediction",
@@ -121,7 +189,7 @@ def _count_cells(view: RankedView, settings: Settings) -> list[Cells]:
 
 def _schemas(view: RankedView) -> tuple[Array, Array]:
     """Return outcomes within labels, and over the labels of each key: [group, code, schema, 5]."""
-    marks = view.beside(POINTS)
+    marks = view.beside(SINGLE_KEYPOINTS)
     assert marks is not None
     many = marks.positives
     many = many.reshape(*many.shape[:2], len(SCOPES), len(SCHEMA_NAMES), len(OUTCOMES))

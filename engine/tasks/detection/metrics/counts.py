@@ -13,7 +13,7 @@ from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tallies.cells import Cells, parameters
 from ....tallies.ranked_view import RankedView
-from ..dialects import KINDS, OF_KINDS, PCK, PCKH, POINTS, SHOWN, labelled_points, places
+from ..dialects import KINDS, OF_KINDS, PCK, PCKH, SHOWN, SINGLE_KEYPOINTS, labelled_points, places
 from .averages import (
     INTERPOLATED,
     NO_TRUTH,
@@ -469,7 +469,7 @@ _NO_POINT = "no labelled keypoint of a person of known size"
 
 def _marked(view: RankedView, marks: Sequence[str]) -> list[Array]:
     """Return the number of points with each mark, [group, label, point]."""
-    points = view.beside(POINTS)
+    points = view.beside(SINGLE_KEYPOINTS)
     assert points is not None
     names = [name or "" for name, _, _ in points.tally.variants.areas]
     return [points.positives[..., places(names, mark)] for mark in marks]
