@@ -34,6 +34,7 @@ from ..kernels.datums import (
     hash_integers,
     hash_rows,
     poisson_counts,
+    step_of_grid,
     swap_bits,
     swap_counts,
 )
@@ -52,6 +53,17 @@ class OneByOne(Exception):
 
     Metrics for which that is never possible are declared with ``chooses``.
     """
+
+
+def finite_step(largest: Array | float, n: Array | int) -> Array:
+    """Return the step of a grid on which n values up to the largest add up exactly.
+
+    Raises:
+        OneByOne: some values are infinite.
+    """
+    if not np.isfinite(largest).all():
+        raise OneByOne
+    return step_of_grid(largest, n)
 
 
 class Uncounted(Exception):

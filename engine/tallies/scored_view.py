@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ..kernels.datums import on_grid, step_of_grid
+from ..kernels.datums import on_grid
 from ..kernels.labels import HIT, N_OUTCOMES, OTHER, STRAY, HardWeights, count_hard, weigh_hard
 from ..kernels.order import partition
 from ..kernels.scores import (
@@ -24,7 +24,7 @@ from ..kernels.scores import (
 from ..kernels.sums import ExactSums
 from ..schemas.arrays import Array
 from .datums import Labels, Lazy, keys_as_labels
-from .draws import Draws, OneByOne, Uncounted, by_draw
+from .draws import Draws, OneByOne, Uncounted, by_draw, finite_step
 from .draws import Summands as DrawnSummands
 from .ranked_points import Points
 from .sorted_scores import (
@@ -1059,6 +1059,4 @@ def grid_of(values: Iterable[Array]) -> float:
     for some in values:
         largest = max(largest, float(np.abs(some[~np.isnan(some)]).max(initial=0.0)))
         n += some.size
-    if not np.isfinite(largest):
-        raise OneByOne
-    return float(step_of_grid(largest, n))
+    return float(finite_step(largest, n))

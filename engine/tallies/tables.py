@@ -9,12 +9,12 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 import msgspec
 import numpy as np
 
-from ..kernels.datums import largest_of_cells, on_grid, step_of_grid
+from ..kernels.datums import largest_of_cells, on_grid
 from ..kernels.sums import ExactSums
 from ..schemas.arrays import Array
 from ..schemas.errors import InputError
 from .datums import Labels, View
-from .draws import Draws, OneByOne, Summands, by_draw
+from .draws import Draws, Summands, by_draw, finite_step
 from .stored import PartGroups, Parts
 
 # Tables, and tables with facts per label, in memory or in files.
@@ -474,9 +474,7 @@ class TableView(View):
             complete = complete and bool(defined[cell >= 0].all())
             for j in range(len(n)):
                 largest_of_cells(cell, np.where(defined[:, j], values[:, j], 0.0), n[j], largest[j])
-        if not np.isfinite(largest).all():
-            raise OneByOne
-        return step_of_grid(largest, n).T, complete
+        return finite_step(largest, n).T, complete
 
 
 def _flat(values: Array) -> tuple[Array, tuple[int, ...]]:
