@@ -92,6 +92,8 @@ def texts(*cells: str) -> list[Cell]:
     return [Cell(text) for text in cells]
 
 
+# Charts as lists of marks.
+
 COLOURS = ("#2a78c8", "#c8501e", "#1a8a5f", "#b0459c", "#8a6d00", "#6b62d0", "#c2384f", "#4f7d8c")
 """Each has a contrast of 3 to 1 or more to white and to black."""
 PLAIN = -1

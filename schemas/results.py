@@ -357,6 +357,8 @@ OTHER_LABEL, MISSING, LOCATION, DUPLICATE, UNFOUND, TINY = (
     "unfound",
     "tiny",
 )
+# Names of label errors.
+
 REASONS = (OTHER_LABEL, MISSING, LOCATION, DUPLICATE, UNFOUND, TINY)
 """Reasons why a label is likely wrong; all but the first are only for detection."""
 

@@ -424,6 +424,9 @@ def _folder(out: str | None) -> Path:
     return folder
 
 
+# Command ``verify``.
+
+
 @click.command(cls=WithOptions)
 @click.argument("line")
 @click.argument("predictions", type=click.Path())

@@ -35,6 +35,8 @@ from .sources.coco import plainly
 from .sources.json_files import sniff
 from .sources.tables import open_source, schema_of
 
+# Tables of detection as COCO's JSON: ground truths with images and categories, and results.
+
 _OWN = {
     "datum_id",
     "label_value",
@@ -295,6 +297,8 @@ class _Shapes:
 
 
 TABLES, COCO = "tables", "coco"
+# The command.
+
 TARGETS = (TABLES, COCO, *FORMS)
 
 Tell = Callable[[str, bool], None]

@@ -698,6 +698,9 @@ def _scores_of(ready: Prepared, role: str) -> int:
     return len(naming.labels) if naming.wide else 1
 
 
+# Forecast of CPU, time, memory and scratch, from recorded slopes.
+
+
 class Slope(msgspec.Struct):
     """Cost of one kind of run, recorded by ``benchmarks/slopes.py``.
 

@@ -68,6 +68,8 @@ from .tests import (
     randomisation_p,
 )
 
+# Replicates of a model, such as training seeds: averages, and variances over seeds and datums.
+
 _IDENTITY = ["metric", *KEYS]
 _BETWEEN, _SHARED, _MANY = "between", "shared", "replicates"
 

@@ -200,6 +200,8 @@ def by_draw(sums: Array, n_groups: int) -> Array:
     )
 
 
+# Distinct vectors of counts.
+
 LEAST = 10_000
 """Datums or clusters from which vectors are used. Part of the definition of a resample."""
 SHARE = 20

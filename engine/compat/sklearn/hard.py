@@ -27,6 +27,8 @@ from ...tasks.classification.encode import Batch, Rows
 from ...tasks.classification.tallies import Tallies, matched
 from ..arrays import alike, chosen, column, undefined, weights
 
+# Metrics computed from arrays without a table.
+
 
 class Answers:
     """Metrics of classification under scikit-learn's rules, computed from arrays.
@@ -149,6 +151,9 @@ def set_rows(matrix: Array) -> tuple[Array, Array, Array]:
 
 
 # Both sides of a call: a label a row, or an indicator matrix of several.
+
+
+# Functions of hard predictions.
 
 
 class Sides:

@@ -599,6 +599,9 @@ def _orientation(exif: bytes) -> int:
     return 0
 
 
+# XML, without external entities and other unsafe features.
+
+
 class _Refused(Exception):
     """A document type, which may have entities."""
 

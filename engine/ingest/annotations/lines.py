@@ -171,6 +171,8 @@ KITTI = Format("kitti", (".txt",), _read_kitti, _says(_KITTI))
 KITTI_TRACKS = Format("kitti-tracking", (".txt",), _read_tracks, _says(_TRACKS), datum="sequence")
 
 
+# VisDrone.
+
 CLASSES = words(
     "ignored-regions pedestrian people bicycle car van truck tricycle awning-tricycle bus motor"
     " others"

@@ -42,6 +42,8 @@ from .json_rows import UNREADABLE, is_nested, malformed, read_mapping
 from .json_text import scan_lines
 from .objects import frame_of_rows, misfit_of
 
+# ActivityNet.
+
 _SEGMENT = b'"segment"'
 _SIDES = (b'"database"', b'"results"')
 
@@ -123,6 +125,8 @@ def read_activitynet(buffer: Any, name: str) -> Source:
 #
 # A box has its centre (``translation``), ``size`` (width, length, height) and ``rotation`` (a
 # quaternion, real part first), in metres with z up. https://www.nuscenes.org/object-detection
+
+# Recognition of files.
 
 _OF_JSON = re.compile(rb'("(?:[^"\\]|\\.)*")|\bNaN\b')
 _FIELDS = (b'"results"', b'"translation"', b'"rotation"')

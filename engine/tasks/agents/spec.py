@@ -40,6 +40,8 @@ from .calls import Call, Side, Trajectories, call, codes_of, parse, side_of, typ
 from .dialects import Settings
 from .metrics import SINGLE_USE
 
+# Encoding and tally.
+
 STATUS = ("scored", "no_calls_predicted", "no_calls_expected", "no_calls")
 """Status of a datum; all of them count."""
 _NEARLY_ALL = 0.99
@@ -285,6 +287,9 @@ def tally(
     stats = Stats(np.ones(len(datums), bool), columns, (STATUS, status), _hashed(runs))
     seconds = {"encode": encoded - begun, "measure": time.perf_counter() - encoded}
     return StatsTallies(datums, no_labels(), stats, row, height, seconds)
+
+
+# Fit, explanations and the task.
 
 
 def fit(

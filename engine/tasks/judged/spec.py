@@ -44,6 +44,8 @@ from .findings import (
 )
 from .metrics import NOT_JUDGED, PLACE, SCORED, Verdicts, values_of
 
+# Tally.
+
 
 def written(frames: Frames) -> dict[str, int]:
     """Metric as the table writes it -> rows, ascending."""
@@ -487,6 +489,9 @@ def _status(
 
 
 # The metrics of a run: those asked for, or those that the table has verdicts of.
+
+
+# Fit, explanations and the task.
 
 
 def fit(

@@ -60,6 +60,8 @@ from .metrics import OF_IMAGE
 
 # Sources of each image's map: a file, an array, or masks painted into one.
 
+# Encoding of segments, and counts of pixels by pairs of ids.
+
 _SHOWN = 3
 
 
@@ -417,6 +419,8 @@ def _kinds(frames: Frames, labels: Labels) -> tuple[Array, Array]:
     return table["place"].is_not_null().to_numpy(), np.minimum(kind, THING)
 
 
+# Matching of segments, and outcomes of the unmatched ones.
+
 THRESHOLD = 0.5
 """IoU that a pair has to exceed to match, and share of a segment that void or crowds have to
 exceed to let it go."""
@@ -604,6 +608,8 @@ def _absorbing(truth: Segmented, crowd: Array) -> Array:
 
 # Tally: outcomes of segments by datum and label, and per-datum values.
 
+
+# Fit, explanations and the task.
 
 STATUS = ("scored", "not_predicted", "no_ground_truth", "no_segments")
 """Standing of a datum; those of the last have no number."""

@@ -60,6 +60,8 @@ from .dialects import (
 )
 from .metrics.distributions import of_quantiles, of_samples, winkler
 
+# Encoding: tables become pairs of a predicted and a true number.
+
 STATUS = ("scored", "no_prediction", "no_target", "no_values")
 """Standing of a datum; those of the first have a number."""
 _SHOWN = 5
@@ -222,6 +224,8 @@ def _note_one_sided_keys(frames: Frames, datums: Datums, lone: Array) -> None:
 
 
 # Tally: pairs of numbers, and the errors of single datums.
+
+# Fit, notes, explanations and the task.
 
 ERROR = "AbsoluteError"
 """The number of single datums that have a prediction."""

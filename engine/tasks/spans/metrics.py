@@ -90,6 +90,8 @@ class Settings(DetectionSettings, frozen=True, kw_only=True):
         )
 
 
+# Metrics.
+
 _WHY = {
     "Precision": "no prediction",
     "Recall": "no ground truth",
@@ -303,6 +305,8 @@ _KINDS = frozenset(
     }
 )
 """Needs of detection that spans have."""
+# Settings: options of a run with defaults filled in.
+
 _OF_IMAGES = {"Precision", "Recall", "F1", "Counts", "Accuracy", "APr", "APc", "APf"}
 
 METRICS = (

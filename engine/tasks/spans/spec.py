@@ -31,6 +31,8 @@ from ..task import Sample
 from .dialects import EQUAL, OUTCOMES, SCHEMA_NAMES, SCHEMAS, SCOPES
 from .metrics import RANKED, Settings
 
+# Encoding: boxes of height 1, and nervaluate's outcomes.
+
 _ENDS = ("start", "end")
 _BEYOND = 1.01  # times the duration, which files round
 
@@ -186,6 +188,8 @@ def _marks(outcome: Array) -> Array:
         out |= np.where(code >= 0, np.uint64(1) << at.astype(np.uint64), np.uint64(0))
     return out
 
+
+# Reasons why spans of the two sides do not match: another unit, an offset, or the meaning of ends.
 
 _LEAST = 5  # pairs that are no coincidence
 _MOST = 0.9  # share of the pairs that one reading has to explain
@@ -351,6 +355,9 @@ def _scaled(factor: float, about: str = "") -> str:
         f"the numbers of the {finer} are {about}{larger:.4g} times the others'{asked} Give both"
         " sides one unit."
     )
+
+
+# Fit, explanations and the task.
 
 
 def tally(

@@ -27,6 +27,8 @@ from ..task import Sample, Task, Unanswered
 from .dialects import Settings
 from .encode import STATUS, Batch, embed_texts, encode_batch, has_texts, has_vectors, note_wordless
 
+# Tally.
+
 
 def tally(
     frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers
@@ -156,6 +158,9 @@ def _by_datum(column: Column, chosen: Array | None, batch: Batch) -> Column:
 
 
 # Metrics that tables support.
+
+
+# Fit, explanations and the task.
 
 
 def fit(
