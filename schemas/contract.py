@@ -114,11 +114,13 @@ class OfMetrics(msgspec.Struct, frozen=True):
         names: regular expression of the names.
         required: columns that are required, next to that of datums.
         optional: names of the optional columns that remain.
+        unread: see :class:`Table`, in addition to those of the table.
     """
 
     names: str
     required: tuple[Column, ...]
     optional: tuple[str, ...] = ()
+    unread: tuple[tuple[Column, str], ...] = ()
 
 
 class Table(msgspec.Struct, frozen=True):

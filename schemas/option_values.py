@@ -161,7 +161,7 @@ def _file(path: str) -> Any:
     ending = path.rpartition(".")[2].lower()
     try:
         if ending == "json":
-            with open(path, encoding="utf-8") as file:
+            with open(path, encoding="utf-8-sig") as file:
                 return json.load(file)
         if ending in ("csv", "parquet"):
             read = pl.read_csv if ending == "csv" else pl.read_parquet

@@ -376,13 +376,14 @@ VALUES_TABLE = Table(
             (
                 Column(
                     "passed",
-                    "value",
+                    "flag",
                     "Whether the sample passed, for pass@k and pass^k; null if it was not run.",
                     ("is_correct", "correct", "passes", "success", "resolved"),
                     nullable=True,
                 ),
             ),
             ("dataset",),
+            ((WEIGHT, "pass@k and pass^k have no weights; every datum counts once"),),
         ),
     ),
     decided_by=("value_columns", "statistics"),
@@ -479,6 +480,7 @@ _AREA = msgspec.structs.replace(
 )
 _NO_SCORES = ((SCORE, "segments of an image do not overlap, and count whatever their score"),)
 
+_EQUAL_SEGMENTS = ((WEIGHT, "segments have no weights; every segment counts once"),)
 PANOPTIC_PREDICTIONS = Table(
     "panoptic",
     PREDICTIONS,
@@ -489,7 +491,7 @@ PANOPTIC_PREDICTIONS = Table(
     formats=("panoptic",),
     shape="segments",
     lack="no pixels of segments were predicted",
-    unread=_NO_SCORES,
+    unread=(*_NO_SCORES, *_EQUAL_SEGMENTS),
 )
 PANOPTIC_GROUND_TRUTHS = Table(
     "panoptic",
@@ -502,6 +504,7 @@ PANOPTIC_GROUND_TRUTHS = Table(
     shape="segments",
     like=("boxes",),
     lack="no segments have pixels",
+    unread=_EQUAL_SEGMENTS,
 )
 
 
@@ -1122,6 +1125,7 @@ PREFERENCES_TABLE = Table(
             "text",
             "a, b, tie or both_bad (a tie), or the name of one of the two models.",
             ("preference", "preferred", "chosen_model"),
+            way_out="Write a, b, tie, both_bad, or the name of one of the row's models.",
         ),
     ),
     (DATASET,),

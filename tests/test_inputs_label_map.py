@@ -71,7 +71,7 @@ def test_files_hold_label_maps_too(suffix: str, keyed: bool, tmp_path: Path) -> 
             json.dumps([[["class", "van"], ["kind", "car"]], pairs[1]] if keyed else pairs)
         )
     else:
-        path.write_text(json.dumps({"van": "car", "truck": "car"}))
+        path.write_text(json.dumps({"van": "car", "truck": "car"}), "utf-8-sig")
     assert read_label_map(path).rows() == rows
     assert read_label_map(str(path)).rows() == rows
 

@@ -356,7 +356,7 @@ def price_of(
         return None
     try:
         table = (
-            tomllib.loads(Path(prices).read_text("utf-8"))
+            tomllib.loads(Path(prices).read_text("utf-8-sig"))
             if isinstance(prices, (str, Path))
             else prices
         )

@@ -183,7 +183,7 @@ def reread(side: Side) -> bool:
         if kinds[column] not in _NUMBERS:
             continue
         if (
-            kinds[column] == "value"
+            kinds[column] in ("flag", "value")
             and schema.get(name) == pl.String
             and _words(source.frame, name)
         ):

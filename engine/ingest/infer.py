@@ -145,7 +145,7 @@ def recognise(
             find.refuse_dtype(column, mine)
         else:
             exprs[column.name] = dtypes.cast(pl.col(mine), schema[mine], dtype)
-            if column.kind == "value" and dtype.is_float():
+            if column.nullable and column.kind in ("flag", "value") and dtype.is_float():
                 exprs[column.name] = exprs[column.name].fill_nan(None)
             forms = id_format if column.name == table.datum else None
             if column.name in LABEL_COLUMNS:

@@ -474,6 +474,7 @@ def _with_value_columns(table: Table, options: Options, schema: Mapping[str, Any
                 required=(*other.required, datum),
                 optional=tuple(one for one in table.optional if one.name in other.optional),
                 key=(),
+                unread=(*table.unread, *other.unread),
             )
     if options.value_columns is None and any(has_column(one, options, schema) for one in instead):
         return table

@@ -65,7 +65,7 @@ def _loaded(label_map: Any) -> Any:
     if path is None or path.suffix.lower() != ".json" or not path.is_file():
         return label_map
     try:
-        content = msgspec.json.decode(path.read_bytes())
+        content = msgspec.json.decode(path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ReadError(
             f"label_map ({path}): not JSON that can be read: {error}.",

@@ -230,7 +230,7 @@ def load_job(path: str | Path, changes: Mapping[str, str] | None = None) -> Load
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        return tomllib.loads(path.read_text("utf-8-sig"))
     except OSError as error:
         raise ReadError(
             f"{path}: {error.strerror or error}.", code="file_missing", file=str(path)

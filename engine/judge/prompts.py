@@ -451,7 +451,7 @@ def load_prompts(folder: str | Path | None = None) -> dict[str, Prompt]:
 
 def _read(path: Path) -> Prompt:
     try:
-        fields = tomllib.loads(path.read_text("utf-8"))
+        fields = tomllib.loads(path.read_text("utf-8-sig"))
         prompt = msgspec.convert({"name": path.stem, **fields}, Prompt)
     except (OSError, ValueError, RecursionError, msgspec.ValidationError) as error:
         code = "file_unreadable" if isinstance(error, OSError) else "file_malformed"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # Averages over the labels of a key: which labels count, and macro, micro and weighted means.
 
 NO_TRUTH = "no ground truth"
+NO_LABEL = "no label with ground truth has a value"
 UNREACHED = "no threshold reaches it"
 LABEL = ("group", "label")
 KEY = ("group", "key")
@@ -164,7 +165,7 @@ def averaged_ratio(
     why: dict[str, Array | str] = {
         "macro": reason,
         "micro": reason,
-        "weighted": np.where(sums[2] > 0, "no label with ground truth has a value", NO_TRUTH),
+        "weighted": np.where(sums[2] > 0, NO_LABEL, NO_TRUTH),
         "samples": "no datum has a value",
     }
     averages = {

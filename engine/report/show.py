@@ -819,7 +819,7 @@ def as_latex(comparison: Comparison) -> str:
     """Format as LaTeX with the rules of the booktabs package; the best of several runs is bold."""
     parts = [f"% {plain(line)}" for line in (heading(comparison), comparison.verdict)]
     for table in tables(comparison):
-        parts += [*latex(table), *(f"% {note}" for note in table.notes)]
+        parts += [*latex(table), *(f"% {plain(note)}" for note in table.notes)]
     parts += [f"% cite {plain(name)}: {line}" for name, line in comparison.cites.items()]
     return "\n".join(parts) + "\n"
 

@@ -270,6 +270,11 @@ def as_html(table: Table) -> str:
 
 def latex(table: Table) -> list[str]:
     """Lay out a table for a paper, with the rules of the booktabs package; the best in bold."""
+
+    def line(cells: list[str]) -> str:
+        # a bracket or star would be an argument of the command before
+        return f"{'{}' * cells[0].startswith(('[', '*'))}{' & '.join(cells)} \\\\"
+
     rows = [
         [f"\\textbf{{{_latex(c.text)}}}" if c.state == BEST else _latex(c.text) for c in row]
         for row in table.rows
@@ -278,9 +283,9 @@ def latex(table: Table) -> list[str]:
     return [
         f"\\begin{{tabular}}{{{sides}}}",
         "\\toprule",
-        " & ".join(_latex(column.title) for column in table.columns) + r" \\",
+        line([_latex(column.title) for column in table.columns]),
         "\\midrule",
-        *(" & ".join(row) + r" \\" for row in rows),
+        *map(line, rows),
         "\\bottomrule",
         "\\end{tabular}",
     ]
@@ -299,7 +304,7 @@ _SIGN = re.compile(r"(?<![^\s\[])([+-])(?=\d)")
 
 def _latex(text: str) -> str:
     """Escape text for LaTeX, with minus signs in math mode."""
-    return _SIGN.sub(r"$\1$", "".join(_LATEX.get(c, c) for c in text))
+    return _SIGN.sub(r"$\1$", "".join(_LATEX.get(c, c) for c in plain(text)))
 
 
 # Streams

@@ -11,6 +11,8 @@ import pytest
 
 import evalengine as ee
 from evalengine.cli import main
+from evalengine.report.text import latex as latex_of
+from evalengine.schemas.display import Cell, Column, Table
 
 FAST = ("--draws", "400", "--metric", "Accuracy,Recall")
 
@@ -69,6 +71,9 @@ def test_latex_and_markdown_escape_what_names_have(run, runs):
     body = latex.split(r"\midrule")[1].split(r"\bottomrule")[0].strip().splitlines()
     columns = latex.split(r"\begin{tabular}{")[1].split("}")[0]
     assert all(line.endswith(r"\\") and line.count(" & ") == len(columns) - 1 for line in body)
+    table = Table([Column("[x]"), Column("b")], [[Cell("*"), Cell("a\nb")], [Cell("["), Cell("")]])
+    rows = [row for row in latex_of(table) if "&" in row]
+    assert rows == [r"{}[x] & b \\", r"{}* & a\textbackslash{}nb \\", r"{}[ &  \\"]
     _, marked, _ = run("compare", *runs, *FAST, "--format", "markdown", "--name", "a|b",
                        "--name", "c", "--name", "d")  # fmt: skip
     assert r"a: a\|b" in marked

@@ -219,7 +219,7 @@ def test_files_as_they_come(tmp_path: Path) -> None:
     values = {label: card.value("AP", label_value=f"/m/{label}") for label in ("dog", "cat")}
     assert values == {"dog": 0.5, "cat": 0.5}
     tree = tmp_path / "tree.json"
-    tree.write_text(json.dumps({"LabelName": "all", "Subcategory": [ANIMALS]}))
+    tree.write_text(json.dumps({"LabelName": "all", "Subcategory": [ANIMALS]}), "utf-8-sig")
     rows, images = ee.expand_hierarchy(tmp_path / "truth", tree)
     assert rows["label_value"].to_list().count("/m/animal") == rows.height / 2 == 3
     assert images is not None

@@ -124,6 +124,12 @@ class TestKeys:
             load_job(broken)
 
 
+def test_a_byte_order_mark(write: Write) -> None:
+    path = write()
+    path.write_text(path.read_text("utf-8"), "utf-8-sig")
+    assert load_job(path).job.name == "nightly"
+
+
 def test_one_of_a_list_without_the_list(write: Write) -> None:
     loaded = load_job(write(('by = ["weather"]', 'by = "weather"\nmetrics = "all"')))
     assert (loaded.options.by, loaded.options.metrics) == (("weather",), ("all",))

@@ -47,7 +47,7 @@ def test_tokens_and_cost_stop_within_what_is_under_way(tmp_path):
 
 def test_prices_come_from_a_file(tmp_path):
     path = tmp_path / "prices.toml"
-    path.write_text("[m]\ninput = 2.0\noutput = 4.0\n")
+    path.write_text("[m]\ninput = 2.0\noutput = 4.0\n", "utf-8-sig")  # as Windows' editors write
     with serving() as server:
         done = run(server, tmp_path, prices=path)
     assert done.usage.cost == pytest.approx(40 * (200 + 80) / 1e6)

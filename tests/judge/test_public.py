@@ -263,7 +263,7 @@ def test_other_parameters_model_and_prompts_are_other_answers(server, judged, tm
     judged(server, ["Coherence"], parameters={"seed": 1})
     assert main(["judge", "prompts", "--out", str(tmp_path / "mine")]) == 0
     own = tmp_path / "mine" / "coherence.toml"
-    own.write_text(own.read_text().replace("version = 1", "version = 2"))
+    own.write_text(own.read_text().replace("version = 1", "version = 2"), "utf-8-sig")
     done = judged(server, ["Coherence"], prompts=str(tmp_path / "mine"))
     assert len(server.requests) == 5 * sent
     assert set(done.verdicts["prompt"]) == {"coherence/2"}

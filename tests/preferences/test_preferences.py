@@ -219,3 +219,12 @@ def test_weights_that_are_not_read_are_noted():
     card = ee.score(rows.with_columns(weight=pl.Series([1.0, 5.0])))
     (note,) = [one for one in card.findings if one.code == "unread_column"]
     assert "weight" in note.message
+
+
+@pytest.mark.parametrize("column", ["model_a", "model_b", "winner"])
+@pytest.mark.parametrize("value", [0.5, True, [1], {"a": 1}])
+def test_columns_of_other_dtypes_are_refused(column, value):
+    rows = {"prompt_id": [1], "model_a": ["x"], "model_b": ["y"], "winner": ["a"]}
+    with pytest.raises(ee.InputError) as caught:
+        ee.score(pl.DataFrame({**rows, column: [value]}), task="preferences")
+    assert (caught.value.code, caught.value.facts["column"]) == ("wrong_dtype", column)

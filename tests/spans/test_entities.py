@@ -206,6 +206,7 @@ def test_sentences_without_entities_are_datums() -> None:
         ([["O", None]], [["O", "O"]], {}, "null_values"),
         ([["O", "X-A"]], [["O", "O"]], {}, "unknown_tags"),
         ([["PER"]], [["O"]], {}, "unknown_tags"),
+        ([[["O"]]], [["O"]], {}, "column_missing"),
         ([["U-A"]], [["O"]], {"dialect": "seqeval-strict"}, "unknown_tags"),
         ([["E-A"]], [["O"]], {"dialect": "nervaluate"}, "unknown_tags"),
         ([["B-A"]], [["O"]], {"dialect": "seqeval", "scheme": "IOB2"}, "option_unfit"),
@@ -245,6 +246,13 @@ def test_an_empty_side() -> None:
     for ours, theirs in ((truth.clear(), truth), (truth, truth.clear())):
         card = ee.score(ours, theirs, task="spans", dialect="seqeval")
         assert card.value("F1", average="micro") == 0.0
+    card = ee.score(truth, truth.clear(), task="spans")
+    assert {*card.metrics.filter(average="weighted")["reason"]} == {"no ground truth"}
+    wrong = truth.with_columns(label_value=pl.lit("b"))
+    (reason,) = ee.score(wrong, truth, task="spans").metrics.filter(
+        metric="Precision", average="weighted"
+    )["reason"]
+    assert reason == "no label with ground truth has a value"
 
 
 def test_tasks_are_told_apart() -> None:

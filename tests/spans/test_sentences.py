@@ -106,6 +106,16 @@ def test_words_of_sentences_are_compared(tmp_path: Path) -> None:
     assert "words_differ" not in {found.code for found in cut.findings}
 
 
+def test_the_first_other_word_of_a_longer_sentence_is_shown(tmp_path: Path) -> None:
+    longer, short = tmp_path / "longer.conll", tmp_path / "short.conll"
+    longer.write_text("a O\nb O\nParis B-A\n\nX B-A\n")
+    short.write_text("a O\nb O\n\n")
+    with pytest.raises(ee.InputError) as refused:
+        ee.score(longer, short, task="spans")
+    assert refused.value.code == "words_differ"
+    assert "token 2: 'Paris'" in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("tags", "options"),
     [

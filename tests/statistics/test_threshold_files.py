@@ -113,6 +113,7 @@ class TestFiles:
     def test_forms_and_refusals(self, tmp_path: Path) -> None:
         truth = self.boxes()
         (tmp_path / "no.json").write_text("[1]")
+        (tmp_path / "marked.json").write_text("[1]", "utf-8-sig")
         (tmp_path / "torn.json").write_text("[")
         for given, message in (
             ({"a": "high"}, "'high' of label 'a' is not a finite number"),
@@ -122,6 +123,7 @@ class TestFiles:
             ),
             ([{"label_value": "a"}], "column 'threshold' is missing among label_value"),
             (str(tmp_path / "no.json"), "1 is not a label with a threshold"),
+            (str(tmp_path / "marked.json"), "1 is not a label with a threshold"),
             (str(tmp_path / "torn.json"), "it cannot be read"),
             (str(tmp_path / "not_there.csv"), "it cannot be read"),
             ("best.txt", r"a \.json, \.csv or \.parquet file is read"),

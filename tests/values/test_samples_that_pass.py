@@ -81,3 +81,31 @@ def test_one_row_slices_intervals_and_buckets(tmp_path: Any):
     path = str(tmp_path / "samples.parquet")
     parts = ee.score(path, **asked, memory_limit="448MiB", executor="threads")
     assert parts.metrics.equals(ee.score(rows, **asked).metrics)
+
+
+@pytest.mark.parametrize("metrics", [["pass@1"], ["pass^2"], ["passed", "pass@1"]])
+@pytest.mark.parametrize("passed", [[0.5, 1, 0, 0], [2, 1, 0, 0], [-1, 1, 0, 0]])
+def test_other_values_than_0_and_1_are_refused(metrics, passed):
+    rows = {"datum_id": [1, 1, 2, 2], "sample": [1, 2, 1, 2]}
+    long = {**rows, "metric": ["passed"] * 4, "value": passed}
+    for table in ({**rows, "passed": passed}, *([long] if len(metrics) > 1 else [])):
+        with pytest.raises(ee.InputError) as caught:
+            ee.score(table, task="values", metrics=metrics)
+        assert (caught.value.code, caught.value.facts["column"]) == ("not_a_flag", "passed")
+
+
+def test_words_and_gaps_are_read(tmp_path):
+    (tmp_path / "rows.csv").write_text("datum_id,passed\n1,True\n1,False\n2,NA\n2,True\n")
+    for rows in (
+        str(tmp_path / "rows.csv"),
+        {"datum_id": [1, 1, 2, 2], "passed": [1.0, 0.0, float("nan"), 1.0]},
+    ):
+        assert ee.score(rows, task="values", metrics=["pass@1"]).value("pass@1") == 0.75
+
+
+def test_weights_that_are_not_read_are_noted():
+    rows = {"datum_id": [1, 1, 2], "passed": [1, 0, 1], "weight": [1, 1, 5.0]}
+    asked = {"task": "values", "metrics": ["pass@1"]}
+    assert [one.code for one in ee.score(rows, **asked).findings] == ["unread_column"]
+    del rows["weight"]
+    assert not ee.score(rows, **asked).findings

@@ -85,7 +85,7 @@ def expand_hierarchy(
 
 def _read(path: str) -> Tree:
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:
             tree = json.load(file)
     except (OSError, ValueError) as error:
         raise ReadError(

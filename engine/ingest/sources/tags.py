@@ -18,6 +18,7 @@ from ...schemas.options import Options
 from ...schemas.tables import SCHEMES
 from ...schemas.wording import option
 from ..both_sides import check_kinds, datum_notes, same_kind
+from ..dtypes import within
 from ..id_mismatch import check_meet
 from ..ids import ALL, DatumIds
 from ..problems import DatumNouns, Note, count_of, listing
@@ -396,9 +397,10 @@ def _lists(
                 code="column_missing",
                 column="tags",
             )
-    if not any(isinstance(schema[mine], pl.List) for mine in names.values()):
+    lists = [mine for mine in names.values() if isinstance(schema[mine], pl.List)]
+    if not lists:
         return None
-    flat = [mine for mine in names.values() if not isinstance(schema[mine], pl.List)]
+    flat = [one for one in names.values() if one not in lists or within(schema[one])[0] > 1]
     if flat or len(names) < len(table.tags):
         missing = [name for name in table.tags if name not in names] or flat
         raise InputError(
@@ -501,9 +503,11 @@ def _compare_words(sides: Mapping[str, _Side]) -> list[Note]:
     same = same.explode(PREDICTIONS, GROUND_TRUTHS)
     alike = int(same.select((pl.col(PREDICTIONS) == pl.col(GROUND_TRUTHS)).sum()).item())
     differ = int(wrong.select(words.sum()).item()) - alike
-    id_, mine, other = wrong.select(_IDS, PREDICTIONS, GROUND_TRUTHS).row(0)
-    at = next((i for i, (a, b) in enumerate(zip(mine, other, strict=False)) if a != b), 0)
-    shown = (listing((one or [])[at : at + 3], most=3) or "no token" for one in (mine, other))
+    id_, *texts = wrong.select(_IDS, PREDICTIONS, GROUND_TRUTHS).row(0)
+    mine, other = (one or [] for one in texts)
+    least = min(len(mine), len(other))
+    at = next((i for i in range(least) if mine[i] != other[i]), least)
+    shown = (listing(one[at : at + 3], most=3) or "no token" for one in (mine, other))
     where = f"first {id_!r}, from token {at}: {' in the predictions, '.join(shown)} in the others"
     facts = {"count": wrong.height, "first": id_, "words": differ}
     counts = [frame.height for frame in frames]

@@ -6,6 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
@@ -23,6 +24,8 @@ from .dialects import Settings, tolerance
 # Calls as tables have them: structs, JSON or names.
 
 _WHOLE = 2.0**53
+_SLACK = 1 + Decimal("1e-12")
+"""Factor of tolerances: differences of computed numbers may exceed them by rounding."""
 _BLOCKS = ("tool_use", "server_tool_use", "tool_call", "function_call")
 _PROSE = ("text", "thinking", "reasoning", "tool_result", "function_call_output")
 _ABOUT = {"id", "call_id", "tool_call_id", "type", "index", "status"}
@@ -178,10 +181,13 @@ def _folded(value: Any) -> Any:
     return value
 
 
-def _is_close(ours: Any, theirs: Any, reach: float, relative: bool) -> bool:
-    """Return whether JSON values are equal except for numbers within a tolerance."""
+def _is_close(ours: Any, theirs: Any, reach: Decimal, relative: bool) -> bool:
+    """Return whether JSON values are equal except for numbers, as written, within a tolerance."""
     if type(ours) in (int, float) and type(theirs) in (int, float):
-        return bool(abs(ours - theirs) <= reach * (abs(theirs) if relative else 1))
+        mine, other = (Decimal(str(one)) for one in (ours, theirs))
+        if not (mine.is_finite() and other.is_finite()):
+            return ours == theirs
+        return abs(mine - other) <= reach * (abs(other) if relative else 1) * _SLACK
     if isinstance(ours, list) and isinstance(theirs, list):
         return len(ours) == len(theirs) and all(
             _is_close(*pair, reach, relative) for pair in zip(ours, theirs, strict=True)

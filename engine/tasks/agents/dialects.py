@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -60,13 +60,13 @@ class Settings(TaskSettings, frozen=True, kw_only=True):
         values["tools"] = tuple(dict.fromkeys(values["tools"] or ()))
 
 
-def tolerance(rule: str) -> tuple[float, bool] | None:
+def tolerance(rule: str) -> tuple[Decimal, bool] | None:
     """Return a tolerance, and whether it is relative to the expected number; None for words."""
     if _TOLERANCE.fullmatch(rule) is None:
         return None
     relative = rule.endswith("%")
-    reach = float(rule.removesuffix("%")) / (100 if relative else 1)
-    return (reach, relative) if math.isfinite(reach) else None
+    reach = Decimal(str(float(rule.removesuffix("%"))))
+    return (reach / (100 if relative else 1), relative) if reach.is_finite() else None
 
 
 _METRICS = (

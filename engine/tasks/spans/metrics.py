@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from ...dialects import Dialect
-from ...metrics.averages import ratio
+from ...metrics.averages import NO_LABEL, NO_TRUTH, ratio
 from ...metrics.registry import Metric
 from ...schemas.arrays import Array
 from ...schemas.contract import words
@@ -151,7 +151,12 @@ def _rates(name: str, view: RankedView, settings: Settings) -> list[Cells]:
     values = _axis_values(settings)
 
     def cells(
-        axes: tuple[str, ...], number: Array, support: Array, keep: Array, **more: Any
+        axes: tuple[str, ...],
+        number: Array,
+        support: Array,
+        keep: Array,
+        reason: Array | str = _WHY[name],
+        **more: Any,
     ) -> Cells:
         return Cells(
             axes=axes,
@@ -160,13 +165,18 @@ def _rates(name: str, view: RankedView, settings: Settings) -> list[Cells]:
             keep=np.broadcast_to(keep, number.shape),
             # a resample without the label has no number of it, whatever 0 / 0 is
             columns={"value": np.where(keep, number, np.nan), "support": support, **more},
-            reason=_WHY[name],
+            reason=reason,
         )
 
     keep = present_keys(view)[:, :, None, None]
+    some = np.where(predicted > 0, NO_LABEL, _WHY[name])
+    why = {"weighted": np.where(true > 0, some, NO_TRUTH)}
     return [
         cells(_AXES, value, each[2], here),
-        *(cells(_KEY_AXES, one, true, keep, average=key) for key, one in averaged.items()),
+        *(
+            cells(_KEY_AXES, one, true, keep, why.get(key, _WHY[name]), average=key)
+            for key, one in averaged.items()
+        ),
     ]
 
 

@@ -125,6 +125,13 @@ def encode(
             findings.written[name] = table.height
             every = np.arange(n) if codes is None else codes
             passed = rows_of["passed"][0].cast(pl.Float64).to_numpy()
+            if not _only_0_and_1(passed[~np.isnan(passed)]):  # scored by its mean, too
+                raise InputError(
+                    f"column 'passed': values other than 0 and 1, which {name} cannot count. Write"
+                    f" 0 or 1, or score only the mean: {option('metrics', ['passed'])}.",
+                    code="not_a_flag",
+                    column="passed",
+                )
             chance, passed_datums = chance_of_passing(passed, every, asked[1], int(asked[2]))
             columns |= _columns(name, chance, passed_datums, None, n, findings)
             continue
