@@ -166,3 +166,18 @@ def test_labels_of_true_and_false(tmp_path: Path) -> None:
     assert set(card.labels["label_value"]) == {0, 1}
     numbers = pl.DataFrame({"id": [1, 2, 3], "label": [1, 0, 0]})
     assert ee.score(tmp_path / "p.csv", numbers).value("Accuracy") == pytest.approx(2 / 3)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id,one|two|three|four,actual,predicted\n1,x,a,a\n2,x,b,a\n",
+        "id;a, long, very long, name;actual;predicted\n1;x, y;a;a\n2;x;b;a\n",
+        'id,"text\n;;;;",actual,predicted\n1,"x\n,,",a,a\n2,x,b,a',
+    ],
+)
+def test_the_separator_fits_header_and_rows(tmp_path: Path, text: str, packed: bool) -> None:
+    path = tmp_path / ("table.csv.gz" if packed else "table.csv")
+    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    assert ee.score(path, metrics=["Accuracy"]).value("Accuracy") == 0.5

@@ -41,6 +41,8 @@ _WHOLE, _NAME, _NUMBER, _BOOL, _TEXT = 1, 2, 4, 8, 16
 _LONG = 18  # digits that every integer of 64 bits has room for
 _SHOWN = 40  # characters of a line
 _LOOKED_AT = 65_536  # characters after the first line
+_COMPARED = 20  # rows that tell the separator if the header has several candidates
+_MARKS = ",\t;|"
 
 
 def scan_csv(
@@ -101,15 +103,13 @@ def _lines_before_header(paths: list[str]) -> int:
     naming: dict[bool, str] = {}
     first: dict[str, str] = {}
     for path in paths:
-        with _open_text(path) as file:
-            line = file.readline().removeprefix("\ufeff")
-            naming.setdefault(_SEPARATOR.match(line) is not None, path)
-            mark = _separator(path, line)
-            first.setdefault(mark, path)
-            if line[:1] != "#":
-                continue
-            following = file.read(_LOOKED_AT)
-        marks = mark if mark in line else ",\t;|"
+        line, following = _first_lines(path)
+        naming.setdefault(_SEPARATOR.match(line) is not None, path)
+        mark = _separator(path, line, following)
+        first.setdefault(mark, path)
+        if line[:1] != "#":
+            continue
+        marks = mark if mark in line else _MARKS
         fields = max(
             len(
                 next(
@@ -270,16 +270,36 @@ def _long_integers(texts: pl.LazyFrame, names: list[str]) -> dict[str, pl.DataTy
 
 def separator(path: str) -> str:
     """Return the separator of a CSV file: that of its line ``sep=``, or the header's."""
+    return _separator(path, *_first_lines(path))
+
+
+def _first_lines(path: str) -> tuple[str, str]:
+    """Return the first line of a CSV file, and the text behind it if that is looked at."""
     with _open_text(path) as file:
-        return _separator(path, file.readline())
+        line = file.readline().removeprefix("\ufeff")
+        looked_at = line[:1] == "#" or sum(mark in line for mark in _MARKS) > 1
+        return line, file.read(_LOOKED_AT) if looked_at else ""
 
 
-def _separator(path: str, header: str) -> str:
+def _separator(path: str, header: str, following: str) -> str:
+    """Return the separator.
+
+    Of several marks in the header, it is the first that gives the next rows as many fields as the
+    header, the most frequent one first.
+    """
     if named := _SEPARATOR.match(header):
         return named[1]
     if not {".tsv", ".tab"}.isdisjoint(suffix.lower() for suffix in Path(path).suffixes):
         return "\t"
-    return max(",\t;|", key=header.count)
+    marks = sorted(_MARKS, key=header.count, reverse=True)
+    rows = [header, *following.splitlines(True)[:_COMPARED]]
+    for mark in marks:
+        if (
+            mark in header
+            and len({len(row) for row in csv.reader(rows, delimiter=mark) if row}) == 1
+        ):
+            return mark
+    return marks[0]
 
 
 def _open_text(path: str) -> IO[str]:
