@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,29 @@ def refused(*tables: Any, **options: Any) -> dict[str, Any]:
     (problem,) = caught.value.problems
     assert problem.kind == CODE
     return problem.facts
+
+
+VALUES = {
+    "number": [1.0, 2.0],
+    "words": ["left", "right"],
+    "boolean": [True, False],
+    "duration": [timedelta(1), timedelta(2)],
+    "list": [[1], [2]],
+    "object": pl.Series([object(), object()], dtype=pl.Object),
+}
+
+
+@pytest.mark.parametrize("ours", VALUES.values(), ids=VALUES)
+@pytest.mark.parametrize("theirs", VALUES.values(), ids=VALUES)
+def test_values_of_different_dtypes_are_compared(ours: Any, theirs: Any) -> None:
+    """A column of numbers on one side and words on the other is no crash."""
+    shown = ours is not theirs and not any(one is VALUES["object"] for one in (ours, theirs))
+    assert bool(found(ee.score(*sides(extra=(ours, theirs)), task="classification"))) is shown
+
+
+def test_numbers_and_texts_of_the_same_numbers_do_not_differ() -> None:
+    for extra in (([1.0, 2.0], ["1", "2.0"]), (["1", "2.0"], [1.0, 2.0])):
+        assert not found(ee.score(*sides(extra=extra), task="classification"))
 
 
 class TestPositions:

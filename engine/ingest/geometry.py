@@ -255,6 +255,18 @@ def _number(
     return dtypes.cast(expr, dtype, pl.Float64())
 
 
+def _numbers(find: Finder, names: Sequence[str], target: str) -> list[pl.Expr]:
+    """Return columns as Float64; none if one is not numeric, which is a problem of ``target``."""
+    parts = []
+    for name in names:
+        column = Column(name, "number", "")
+        if dtypes.canonical_dtype(column, find.schema[name]) is None:
+            find.refuse(target, dtypes.wrong_type(column, name, find.schema[name]), "wrong_dtype")
+        else:
+            parts.append(dtypes.cast(pl.col(name), find.schema[name], pl.Float64()))
+    return parts if len(parts) == len(names) else []
+
+
 def _canonical(form: str, parts: Sequence[pl.Expr]) -> dict[str, pl.Expr]:
     """Expressions of the canonical box columns from four (or six) numbers."""
     a, b, c, d, *extents = parts
@@ -409,21 +421,25 @@ def oriented_box_columns(
         needed: whether the table has no other geometry to compare.
     """
     angles = find.candidates((ANGLE.name, *ANGLE.aliases))
-    if len(angles) != 1 or not find.schema[angles[0]].is_numeric():
+    wanted = needed and angle_format in ANGLES
+    if wanted and ANGLE.name in angles:
+        angles = [ANGLE.name]
+    if len(angles) != 1 or not (wanted or find.schema[angles[0]].is_numeric()):
         return None
     problems_before, used = len(find.problems), set(find.used)
     form, names = four_columns(find) or ("", ())
     columns = [*names, angles[0]]
     if form == "cxcywh" or (form == "xywh" and box_format == "cxcywh"):
-        if angle_format in ANGLES and all(find.schema[name].is_numeric() for name in columns):
+        if angle_format in ANGLES and (parts := _numbers(find, columns, ANGLE.name)):
             find.used.update(columns)
-            parts = [dtypes.cast(pl.col(n), find.schema[n], pl.Float64()) for n in columns]
             present = pl.any_horizontal(part.is_not_null() for part in parts)
             turned = pl.when(present).then(pl.concat_list(parts))
             return Naming({OBB.name: turned}, dict.fromkeys(columns, OBB.name))
         del find.problems[problems_before:]
         if needed:
             ask(find, angle_format, columns, ANGLE.name)
+        if wanted:
+            _numbers(find, angles, ANGLE.name)
     else:
         del find.problems[problems_before:]
         if needed and angle_format is not None and names:
@@ -622,9 +638,10 @@ def box_3d_columns(find: Finder, angle_format: str | None) -> Naming | None:
         is_box = values.list.len() == NUMBERS
         boxes = pl.when(is_box).then(_z_up(parts, angle_format)).otherwise(values.cast(_LIST))
         return Naming({BOX3D.name: boxes}, {} if one == BOX3D.name else {one: BOX3D.name})
-    centre, extent = (
-        _pair(find, names, numeric=True) for names in (_BOXES_3D_CENTRES, _BOXES_3D_EXTENTS)
-    )
+    families = _BOXES_3D_CENTRES, _BOXES_3D_EXTENTS
+    centre, extent = (_pair(find, names, numeric=True) for names in families)
+    certain = centre is not None and extent is not None  # others may be boxes in pixels
+    centre, extent = centre or _pair(find, families[0]), extent or _pair(find, families[1])
     if centre is None or extent is None:
         return None
     yaws = find.candidates((YAW.name, *YAW.aliases))
@@ -633,14 +650,18 @@ def box_3d_columns(find: Finder, angle_format: str | None) -> Naming | None:
         message = f"columns {', '.join(map(repr, yaws))} could each be the yaw: write {ways}."
         find.refuse(BOX3D.name, message, "ambiguous_column")
     columns = [*centre, *extent, *yaws[:1]]
-    find.used.update(columns)
-    ask(find, angle_format, columns, BOX3D.name, BOX_3D_FORMATS)
-    parts = [dtypes.cast(pl.col(name), find.schema[name], pl.Float64()) for name in columns]
+    parts = _numbers(find, columns, BOX3D.name)
+    if parts or certain:
+        find.used.update(columns)
+        ask(find, angle_format, columns, BOX3D.name, BOX_3D_FORMATS)
+    recognised = dict.fromkeys(columns, BOX3D.name)
+    if not parts:
+        return Naming({}, recognised)
     present = pl.any_horizontal(part.is_not_null() for part in parts)
     if not yaws:
         parts.append(pl.lit(0.0))
     boxes = pl.when(present).then(_z_up(parts, angle_format))
-    return Naming({BOX3D.name: boxes}, dict.fromkeys(columns, BOX3D.name))
+    return Naming({BOX3D.name: boxes}, recognised)
 
 
 _LIST = pl.List(pl.Float64())
@@ -746,26 +767,30 @@ def find_objects(find: Finder, box_format: str | None, angle_format: str | None)
         raise unknown("angle_format", angle_format, formats)
     solid = box_3d_columns(find, angle_format)
     named = {column: name for column in SHAPED if (name := _named(find, column)) is not None}
-    rotated = () if POLYGON in named else _pair(find, (_FOUR_CORNERS,), numeric=True) or ()
+    rotated = () if POLYGON in named else _pair(find, (_FOUR_CORNERS,)) or ()
+    if not any(find.schema[name].is_numeric() for name in rotated[4:]):
+        rotated = ()  # two corners, which are boxes
     find.used.update(rotated)
     points = {} if (name := _named(find, KEYPOINTS)) is not None else _point_columns(find)
     if name is not None:
         named[KEYPOINTS] = name
-    only_boxes = not named and solid is None
+    only_boxes = not named and (solid is None or not solid.exprs)
     turned = oriented_box_columns(find, box_format, angle_format, needed=only_boxes)
     if OBB in named:
         ask(find, angle_format, [named[OBB]])
-    others = named or rotated or points or turned is not None or solid is not None
+    others = named or rotated or points or turned is not None or (solid is not None and solid.exprs)
     boxes = find_boxes(find, box_format, needed=not others)
     if points:
         _from_columns(find, boxes, points)
     for naming in (turned, solid):
         if naming is not None:
             boxes.exprs |= naming.exprs
-            boxes.recognised |= naming.recognised
+            if naming.exprs:
+                boxes.recognised |= naming.recognised
+            else:  # columns that cannot be read may be those of boxes in pixels
+                boxes.recognised = naming.recognised | boxes.recognised
             boxes.notes += naming.notes
-    if rotated:
-        parts = [dtypes.cast(pl.col(name), find.schema[name], pl.Float64()) for name in rotated]
+    if parts := _numbers(find, rotated, POLYGON.name):
         boxes.exprs[POLYGON.name] = pl.concat_list(parts)  # one flat ring
         boxes.recognised |= dict.fromkeys(rotated, POLYGON.name)
     if RASTER in named:
@@ -815,27 +840,36 @@ def _point_columns(find: Finder) -> dict[int, dict[str, str]]:
     axes_of: dict[int, dict[str, str]] = {}
     for name, dtype in find.schema.items():
         part = _POINT.match(name)
-        if part and name not in find.used and dtype.is_numeric():
+        if part is None or name in find.used:
+            continue
+        idle = dtype == pl.Null or (find.side == PREDICTIONS and not dtype.is_numeric())
+        if not (idle and part[1] in "vV"):  # visibility of predictions is not read
             axes_of.setdefault(int(part[2]), {})[part[1].lower()] = name
     points = {n: axes for n, axes in sorted(axes_of.items()) if {"x", "y"} <= axes.keys()}
     numbers = [*points]
     consecutive = numbers == [*range(numbers[0], numbers[0] + len(numbers))] if numbers else False
     seen = any("v" in axes for axes in points.values())
-    return points if consecutive and (seen or len(points) > len("xyxy")) else {}
+    numeric = any(
+        find.schema[name].is_numeric() for axes in points.values() for name in axes.values()
+    )
+    return points if consecutive and numeric and (seen or len(points) > len("xyxy")) else {}
 
 
 def _from_columns(find: Finder, boxes: Naming, points: Mapping[int, Mapping[str, str]]) -> None:
     """One list of points from columns; a point without x or y is not labelled."""
+    names = [name for axes in points.values() for name in axes.values()]
+    numbers = dict(zip(names, _numbers(find, names, KEYPOINTS.name), strict=False))
+    if not numbers:
+        return
+    find.used.update(names)
     parts = []
     for axes in points.values():
-        x, y = (dtypes.cast(pl.col(axes[a]), find.schema[axes[a]], pl.Float64()) for a in "xy")
+        x, y = numbers[axes["x"]], numbers[axes["y"]]
         labelled = x.is_not_null() & y.is_not_null()
-        seen = pl.col(axes["v"]).cast(pl.Float64) if "v" in axes else pl.lit(2.0)
+        seen = numbers[axes["v"]] if "v" in axes else pl.lit(2.0)
         parts += [
             pl.when(labelled).then(value).otherwise(0.0) for value in (x, y, seen.fill_null(0.0))
         ]
-        find.used.update(axes.values())
-    names = [name for axes in points.values() for name in axes.values()]
     boxes.recognised[f"{names[0]} to {names[-1]}"] = KEYPOINTS.name
     boxes.exprs[KEYPOINTS.name] = pl.concat_list(parts)
     if find.side == "ground_truths" and not all("v" in axes for axes in points.values()):

@@ -15,6 +15,7 @@ from ..schemas import tables
 from ..schemas.contract import (
     ALPHA,
     ANGLE,
+    BBOX,
     BOX3D,
     DATUMS,
     GROUND_TRUTHS,
@@ -683,13 +684,14 @@ def leave_unread(tables: Mapping[str, Side], options: Options) -> None:
         for naming in sides.values():
             _forget(naming, {ANGLE.name})
     asked = options.iou_type is not None or options.convert_to is not None
-    shaped = [bool(set(SHAPED_NAMES) & naming.exprs.keys()) for naming in sides.values()]
+    shapes = {role: _shapes(naming) for role, naming in sides.items()}
+    shaped = [bool(present) for present in shapes.values()]
     if not any(shaped):
         return
     if not (says_boxes(options) if asked else not all(shaped)):
         return
     for role, naming in sides.items():
-        present = [name for name in SHAPED_NAMES if name in naming.exprs]
+        present = shapes[role]
         if not present or not {*CORNER_NAMES} <= naming.exprs.keys():
             continue
         if _every_row_has_a_box(tables[role].source.frame, naming):
@@ -704,14 +706,22 @@ def leave_unread(tables: Mapping[str, Side], options: Options) -> None:
                 naming.notes.append(Note("geometry", message))
 
 
+def _shapes(naming: Naming) -> list[str]:
+    """Return the columns of whole objects other than boxes, also those that cannot be read."""
+    refused = {one.column for one in naming.problems}
+    return [name for name in SHAPED_NAMES if name in naming.exprs or name in refused]
+
+
 def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
     """Read geometry that cannot be converted only if it is compared; return whether it is."""
-    asked = False
+    gone = GEOMETRY_NAMES if options.iou_type == POINTS else (*GEOMETRY_NAMES, *BOX_NAMES)
+    asked = any(options.iou_type in one[2] for one in _OWN)
+    for naming in sides.values() if asked and options.iou_type != POINTS else ():
+        _forget(naming, {ANGLE.name, BBOX.name, *gone})
     for name, members, iou_types, what, needed in _OWN:
         wanted = options.iou_type in iou_types
-        asked |= wanted
         for role, naming in sides.items():
-            present = name in naming.exprs
+            present = name in naming.exprs or any(one.column == name for one in naming.problems)
             others = {*CORNER_NAMES, *SHAPED_NAMES, *(one[0] for one in _OWN)} - {name}
             if options.iou_type == DISTANCE and any(
                 one.kind == FRONT_UNKNOWN for one in naming.notes
@@ -743,13 +753,10 @@ def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
                     naming.notes[:] = [one for one in naming.notes if one.kind != FRONT_UNKNOWN]
                 _drop(naming, members)
     for naming in sides.values() if asked else ():
-        gone = GEOMETRY_NAMES if options.iou_type == POINTS else (*GEOMETRY_NAMES, *BOX_NAMES)
         if options.iou_type in IOU_TYPES and {"ymin", "ymax"} <= naming.exprs.keys():
             seen = (naming.exprs["ymax"] - naming.exprs["ymin"]).abs()
             naming.exprs.setdefault(HEIGHT_2D.name, seen.alias(HEIGHT_2D.name))
         _drop(naming, gone)
-        if options.iou_type != POINTS:
-            _forget(naming, {ANGLE.name, *gone})
     return asked
 
 
@@ -765,8 +772,6 @@ def _every_row_has_a_box(frame: pl.LazyFrame, naming: Naming) -> bool:
 def _drop(naming: Naming, names: tuple[str, ...]) -> None:
     """Forget that columns were recognised, so that they are neither read nor reported."""
     gone = set(names)
-    if gone.isdisjoint(naming.exprs):
-        return
     for name in names:
         naming.exprs.pop(name, None)
     naming.recognised = {

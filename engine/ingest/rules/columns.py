@@ -110,6 +110,7 @@ def _differing(evidence: Columns) -> Iterator[Facts]:
     names = [name for name in names if name not in plain]
     if task not in _ONE_PER_DATUM:
         names = positions
+    names = [n for n in names if pl.Object not in (ours.schema[n], theirs.schema[n])]
     if not names or not all(datum in side.naming.exprs for side in (ours, theirs)):
         return
     differing = {
@@ -248,8 +249,9 @@ def _compared(
     result = {}
     for at, name in enumerate(names):
         value = pl.col(f"value {at}")
-        if heads[0].schema[f"value {at}"].is_numeric():
-            value = value.cast(pl.Float64).round_sig_figs(6)
+        if any(head.schema[f"value {at}"].is_numeric() for head in heads):
+            number = value.cast(pl.Float64, strict=False).round_sig_figs(6)
+            value = pl.coalesce(number.cast(pl.String), value.cast(pl.String))
         sets = [
             head.select("key", value=value)
             .drop_nulls()
@@ -280,6 +282,8 @@ def _plain(name: str, dtype: pl.DataType) -> pl.Expr:
         return pl.struct(name).struct.json_encode()
     if dtype == pl.Binary:
         return pl.col(name).bin.encode("hex")
+    if dtype == pl.Duration:
+        return pl.col(name).dt.total_microseconds()
     return pl.col(name).cast(pl.String).str.strip_chars()
 
 
