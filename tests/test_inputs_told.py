@@ -104,6 +104,12 @@ class TestMixedTypes:
         )
         assert refusal(table).has("types_mixed", count=1)
 
+    def test_columns_of_pandas_are_named(self) -> None:
+        lists = {"retrieved": [[1], ["1"]], "relevant": [[1], [2]]}
+        assert refusal(pd.DataFrame(lists)).has("types_mixed", column="retrieved", row=1)
+        twice = pd.DataFrame([[1, 2, 3]], columns=["y_true", "y_pred", "y_pred"])
+        assert refusal(twice, task="regression").has("column_twice", columns=["y_pred"])
+
     def test_columns_of_two_lengths_are_named(self) -> None:
         said = refusal({"actual": [1, 2], "score": [0.5]})
         assert said.has("lengths_differ", lengths={"actual": 2, "score": 1})
@@ -186,6 +192,28 @@ class TestProbabilities:
         assert ee.score(table, metrics=["Brier"]).value("Brier") == 0.0
         logits = pl.DataFrame({"actual": [0, 1], "score": [-2.0, 3.0]})
         assert ee.score(logits, metrics=["ROCAUC"]).value("ROCAUC", label_value=1) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("table", "other", "read"),
+    [
+        ({"y_true": [1.5], "target": [2.5], "y_pred": [1.5]}, "y_true", "target"),
+        ({"prediction": [1.5], "target": [2.5], "y_pred": [1.5]}, "y_pred", "prediction"),
+        ({"actual": ["a"], "predicted": ["a"], "y_pred": ["b"]}, "y_pred", "predicted"),
+        ({"text": ["a"], "reference": ["a"], "ground_truth": ["b"]}, "ground_truth", "reference"),
+    ],
+)
+def test_a_second_column_of_values_is_noted(table: Any, other: str, read: str) -> None:
+    def notes(**options: Any) -> list[str]:
+        card = ee.score(table, **options)
+        return [one.message for one in card.findings if one.code == "unread_column"]
+
+    (message,) = notes()
+    assert repr(other) in message
+    assert repr(read) in message
+    assert notes(columns={other: read}) == notes(by=[other]) == []
+    table = {name: values for name, values in table.items() if name != other}
+    assert notes() == []
 
 
 def test_notes_of_parts_add_up() -> None:

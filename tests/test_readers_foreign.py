@@ -30,6 +30,20 @@ def test_other_xml(text: str, tmp_path: Path) -> None:
             ee.score(found, path, task="detection")
 
 
+@pytest.mark.parametrize("name", ["a.xlsx", "A.XLSM", "a.ods"])
+def test_workbooks_are_named(name: str, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / name, "w") as packed:
+        packed.writestr("xl/workbook.xml", "<workbook/>")
+    with refused("format_unknown", ee.ReadError, match="CSV"):
+        ee.score(str(tmp_path / name))
+
+
+def test_carriage_returns_between_rows_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"y_true,y_pred\n1,1\r2,3\r")
+    with refused("file_malformed", ee.ReadError, match="line 2 has a carriage return"):
+        ee.score(str(tmp_path / "a.csv"), task="regression")
+
+
 def test_a_header_and_rows_with_spaces_are_no_labels(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("datum_id,label_value,score\n1,a,0.5\n")
     (tmp_path / "b.txt").write_text("datum_id,label_value\n1,a\n")

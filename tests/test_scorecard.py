@@ -159,6 +159,9 @@ class TestValue:
         )
         with refused("no_such_row", ResultError, metric="AR", column="label_value"):
             self.card.value("AR", label_value="kat")
+        labels = {"actual": [0, 1], "predicted": [0, 1]}
+        with refused("no_such_row", ResultError, match="Write label_value=1, of type int"):
+            ee.score(labels, task="classification").value("F1", label_value="1")
 
     @pytest.mark.parametrize("name", ["map", "MAP", "mAP"])
     def test_metrics_by_the_names_that_options_take(self, name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 import msgspec
@@ -17,6 +18,7 @@ from ..executors import Threads
 from ..ingest.infer import recognise
 from ..ingest.opening import Tables
 from ..ingest.problems import count_of, listing
+from ..ingest.sources.scanning import expand, is_stream
 from ..ingest.sources.tables import open_source
 from ..kernels.datums import Level, Scoring, join_slices, measure_slices
 from ..progress import Progress, counting, heard, step
@@ -207,8 +209,13 @@ def conditions_of(table: pl.DataFrame, least: int) -> Conditions:
     )
 
 
+def _is_cut(dtype: pl.DataType) -> bool:
+    """Return whether a dtype is that of measurements: numbers with fractions, and times."""
+    return dtype.is_temporal() or dtype.is_float() or dtype.is_decimal()
+
+
 def _is_many(values: pl.Series) -> bool:
-    if values.dtype.is_temporal() or values.dtype.is_float():
+    if _is_cut(values.dtype):
         return values.n_unique() > BINS
     return values.dtype.is_integer() and values.n_unique() > _FEW
 
@@ -738,7 +745,8 @@ def find_slices(
     metric = leading(tallied)
     run_of = with_keys(tallied, asked.cluster)
     step("reading the datums")
-    values, notes = _columns(tallied, table, chosen, _read(card), storage_options)
+    own = table is not datums
+    values, notes = _columns(tallied, table, chosen, _read(card), storage_options, own=own)
     losses = losses_of(tallied)
     error, defined = errors_of(losses, metric.range[1])
     unknown = int((~defined).sum())
@@ -820,8 +828,12 @@ def _scored(tables: Tables, options: Options) -> tuple[Scorecard, Any]:
         plain = plain.replace(intervals=None)
     if datums is not None:
         plain = plain.replace(by=())
-    one_table = datums is None and not options.by and tables.ground_truths is None
-    return card_of_run(tables, plain), tables.predictions if one_table else datums
+    if datums is not None or tables.ground_truths is not None:
+        return card_of_run(tables, plain), datums
+    table = tables.predictions
+    if isinstance(table, (str, Path)) and is_stream(str(table)):  # it is read twice
+        table = expand(str(table))[0]
+    return card_of_run(msgspec.structs.replace(tables, predictions=table), plain), table
 
 
 def _narrowed(tallied: Tallied, names: Collection[str]) -> Tallied:
@@ -851,6 +863,8 @@ def _columns(
     options: Options,
     read: Collection[str],
     storage_options: dict[str, str] | None,
+    *,
+    own: bool,
 ) -> tuple[pl.DataFrame, list[str]]:
     """Return the candidate slice columns, one row per datum of the run, and notes on them.
 
@@ -858,6 +872,7 @@ def _columns(
         table: table of datums; None if the run has only its slice columns.
         options: ``by`` names the requested columns.
         read: columns already used to describe datums, not candidates.
+        own: the table is that of the run, whose own slice columns are texts of floats and times.
     """
     datums = tallied.tallies.datums
     of_run = [name for name in datums.slices.columns if name != options.cluster]
@@ -874,13 +889,16 @@ def _columns(
         names = [name for name in schema if name not in names_read or name in options.by]
         free = [name for name in names if not options.by or name in options.by]
         ids = [expr for name, expr in naming.exprs.items() if name == "datum_id"]
+        if only_cut := own and bool(options.by):
+            free = [name for name in free if _is_cut(schema[name])]
         frame = listed.select(*ids, *(pl.col(name).alias(f"_{name}") for name in free)).collect()
-        joined, notes = _joined(frame, datums, source.description)
-        new = joined.select(
-            pl.col(f"_{name}").alias(name) for name in free if f"_{name}" in joined.columns
-        )
-        values = values.drop(name for name in values.columns if name in new.columns)
-        values = pl.concat([values, new], how="horizontal")
+        if not only_cut or (free and (ids or frame.height == len(datums))):
+            joined, notes = _joined(frame, datums, source.description)
+            new = joined.select(
+                pl.col(f"_{name}").alias(name) for name in free if f"_{name}" in joined.columns
+            )
+            values = values.drop(name for name in values.columns if name in new.columns)
+            values = pl.concat([values, new], how="horizontal")
     if options.by:
         missing = [name for name in options.by if name not in values.columns]
         if missing:

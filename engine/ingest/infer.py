@@ -184,8 +184,25 @@ def unread(
         if idle:
             message = f"{table.side.replace('_', ' ')}: column {idle[0]!r} is not read: {reason}."
             notes.append(Note("unread_column", message, len(idle)))
+    used = {*naming.used, *sliced}
+    for column in table.columns:
+        name = column.name
+        if not any(name in pair for pair in table.values) or name not in here & used:
+            continue
+        idle = [
+            mine
+            for mine in schema
+            if folded(mine) in column.aliases and mine not in used
+            if dtypes.canonical_dtype(column, schema[mine]) is not None
+        ]
+        if idle:
+            message = (
+                f"{table.side.replace('_', ' ')}: column {name!r} is read, not {listing(idle)}. To"
+                " choose another, write"
+                f" {option('columns', {idle[0]: name})}."
+            )
+            notes.append(Note("unread_column", message, len(idle)))
     if table.wide and "score" not in naming.exprs:
-        used = {*naming.used, *sliced}
         others = [name for name in schema if name not in used]
         for prefix, some in _by_prefix(others, schema).items():
             message = (

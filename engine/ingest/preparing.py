@@ -866,7 +866,7 @@ def early_notes(
         notes += side.source.notes
         several |= max(len(side.source.firsts), len(side.source.files)) > 1
         wide |= not _WIDE.isdisjoint(side.schema.values())
-        if side.table.unread or side.table.wide:
+        if side.table.unread or side.table.wide or side.table.values:
             unread_columns += unread(side.schema, side.naming, side.table, tuple(ready.plan.homes))
     notes.sort(key=lambda note: not note.warning)
     notes += [*unread_columns, *of_rules]

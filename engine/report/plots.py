@@ -17,6 +17,7 @@ from ..schemas.errors import OptionError, ResultError, not_installed, unknown
 from ..schemas.wording import option
 from .charts import KINDS, Numbers, Want, differences, drawn, frames_of, leads_of, names_of
 from .tables import layout_of
+from .text import set_apart
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +30,7 @@ _WIDE, _TALL = 6.4, 4.4  # inches
 _ROW = 0.28  # inches of a bar, and of a row of a matrix
 _DPI = 150
 _CHARACTERS = 110  # of a line of notes
+_NAME = 40  # characters of a name of an axis or legend; longer ones are shortened
 _TICKS = 8  # up to this many places, each has a tick
 
 
@@ -270,7 +272,8 @@ def _draw(axes: Axes, chart: Chart) -> None:
     x, y = chart.x, chart.y
     axes.set(xlabel=x.title, ylabel=y.title)
     if x.names:
-        axes.set_xticks(range(len(x.names)), x.names, rotation=45, ha="right", fontsize="small")
+        names = set_apart(x.names, _NAME)
+        axes.set_xticks(range(len(names)), names, rotation=45, ha="right", fontsize="small")
         axes.set_xlim(-0.5, len(x.names) - 0.5)
     else:
         axes.set_xlim(*_room(x))
@@ -278,7 +281,7 @@ def _draw(axes: Axes, chart: Chart) -> None:
         if x.ticks is not None and len(x.ticks) <= _TICKS:
             axes.set_xticks(x.ticks, x.texts or None)
     if y.names:
-        axes.set_yticks(range(len(y.names)), y.names, fontsize="small")
+        axes.set_yticks(range(len(y.names)), set_apart(y.names, _NAME), fontsize="small")
         axes.set_ylim(len(y.names) - 0.5, -0.5)
         for place, text in enumerate(y.after):
             axes.annotate(
@@ -297,7 +300,7 @@ def _draw(axes: Axes, chart: Chart) -> None:
     if legend:
         axes.legend(
             [tuple(artists) for artists in reversed(legend.values())],
-            [*reversed(legend)],
+            set_apart(reversed(legend), _NAME),
             loc="lower left" if y.names else "upper left",
             bbox_to_anchor=(0, 1) if y.names else (1.01, 1),
             ncols=3 if y.names else 1,

@@ -246,6 +246,9 @@ def _nothing_left(
 ) -> str:
     values = _values(rows, name)
     message = f"{metric} has no row with {name}={wanted!r}; {name} is {_listed(values)} here."
+    same = [value for value in values if value is not None and str(value) == str(wanted)]
+    if same:
+        return f"{message} Write {name}={same[0]!r}, of type {type(same[0]).__name__}."
     if isinstance(wanted, str):
         suggestion = did_you_mean(wanted, [str(value) for value in values if value is not None])
         if name == "label_value" and wanted in labels["label_name"].to_list():

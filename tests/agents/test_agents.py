@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -378,6 +379,17 @@ def test_rows_of_calls_are_lists_of_them() -> None:
     ]
     few = [side.with_columns(pl.col("arguments").struct.json_encode()) for side in structs]
     assert_frame_equal(ee.score(*structs).metrics, ee.score(*few).metrics)
+
+
+def test_arguments_of_several_types_in_pandas() -> None:
+    lists = [[{"name": "t", "arguments": {"q": value}}] for value in (1, "1", [1])]
+    rows = {"datum_id": ["a", "b", "c"], "predicted_trajectory": lists}
+    rows |= {"reference_trajectory": lists[:1] * 3}
+    found = ee.score(pd.DataFrame(rows))
+    assert found.metrics.equals(ee.score(rows).metrics)
+    rows["predicted_trajectory"] = [lists[0], None, lists[2]]
+    with refused("null_values", column="predicted_trajectory", count=1):
+        ee.score(pd.DataFrame(rows))
 
 
 def test_elements_that_are_no_calls_are_named() -> None:

@@ -327,6 +327,29 @@ def test_one_table_is_searched_by_its_own_columns():
     assert set(some.frame["slice"]) <= {"weather = rain", "weather = sun", "weather = fog"}
 
 
+@pytest.mark.parametrize("dtype", [pl.Float64, pl.Float32, pl.Decimal(10, 4), pl.Datetime("us")])
+@pytest.mark.parametrize("ids", [True, False])
+def test_named_columns_of_numbers_and_times_are_cut(dtype, ids, tmp_path, monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    at, actual = rng.random(600), rng.integers(0, 2, 600)
+    wrong = rng.random(600) < np.where(at > 0.9, 0.8, 0.1)
+    rows = pl.DataFrame({"actual": actual, "predicted": np.where(wrong, 1 - actual, actual)})
+    scale = 1e9 if dtype == pl.Datetime else 1
+    rows = rows.with_columns(at=pl.Series(at * scale).cast(dtype), half=pl.Series([1, 2] * 300))
+    rows = rows.with_row_index("datum_id") if ids else rows
+    for by in (["at"], ["half", "at"]):
+        found = ee.find_slices(rows, task="classification", by=by, draws=50).frame
+        found = found.filter(pl.col("slice").str.contains("^at >= [^ ]+( [^ ]+)?$"))
+        assert found["size"].to_list() == [60]
+    if dtype == pl.Float64 and ids:
+        rows.write_csv(tmp_path / "rows.csv")
+        for more in ([], ["--by", "at"]):
+            with (tmp_path / "rows.csv").open() as stream:
+                monkeypatch.setattr("sys.stdin", stream)
+                assert main(["slices", "-", "--task", "classification", *more]) == 0
+            assert "at >=" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("change", "refusal"),
     [

@@ -49,6 +49,14 @@ def same(name: str, *args: Any, **named: Any) -> None:
     np.testing.assert_allclose(found, want, rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.parametrize("made", [1.0, 2.0, [[1.0, 3.0]]])
+@pytest.mark.parametrize("name", VARIANCE)
+def test_one_row(name: str, made: Any) -> None:
+    made = np.reshape(made, (1, -1))
+    same(name, np.ones_like(made), made)
+    same(name, np.ones_like(made), made, sample_weight=[2.0])
+
+
 @pytest.mark.parametrize("weighs", [False, True])
 @pytest.mark.parametrize("outputs", [None, 1, 3])
 @pytest.mark.parametrize("name", [*PLAIN, *VARIANCE])

@@ -306,6 +306,17 @@ class TestPlots:
             figure.draw_without_rendering()
         assert figure._repr_png_().startswith(b"\x89PNG")
 
+    @pytest.mark.filterwarnings("error")
+    def test_long_names_are_shortened(self) -> None:
+        names = ["a", *("x" * 300 + str(i) for i in range(4))]
+        rows = {"actual": names * 9, "predicted": names[:1] * 9 + names * 7 + names[:1]}
+        card = ee.score({**rows, "score": [0.5, 0.75, 0.25] * 15}, metrics=["F1", "ROCAUC"])
+        shown = card.plot.labels().axes[0].get_yticklabels()
+        assert max(len(one.get_text()) for one in shown) <= 40
+        assert len({one.get_text() for one in shown}) == len(names)
+        for kind in card.plot.kinds:
+            card.plot.figure(kind).draw_without_rendering()
+
     def test_labels_are_those_of_the_table(self) -> None:
         card = ee.score(*tables("classification"))
         assert card.plot.labels().axes[0].get_xlabel() == "F1"

@@ -128,6 +128,11 @@ class TestIds:
             other.add(self.found, self.truth, ids=["a", "b", "c"])
         with refused("collectors_differ", value="ids"):
             collector.merge(other)
+        missing = ee.Collector("text")
+        missing.add(["a"], [None])
+        missing.add(["a"], ["a"])
+        with refused("null_values", column="reference", count=1):
+            missing.score(metrics=["ExactMatch"])
         table = pl.DataFrame({"actual": [1], "predicted": [1]})
         with refused("ids_given"):
             ee.Collector().add(table, ids=[1])

@@ -171,6 +171,10 @@ def _misfit(name: str) -> str:
                 last = rows.line_num
         except csv.Error as error:
             return f"line {last + 1}: {error}. Close the quote, or double it within a field."
+    with open(name, "rb") as lines:
+        for number, line in enumerate(lines, 1):
+            if b"\r" in line.rstrip(b"\r\n"):
+                return f"line {number} has a carriage return without a line feed. Write line feeds."
     return ""
 
 

@@ -16,6 +16,7 @@ from ...schemas.arrays import Array
 from ...schemas.errors import InputError, ReadError, TruthsMissingError
 from ..annotations.format import stems_or_paths
 from ..files import by_extension
+from ..problems import count_of, listing
 from ..source import SEGMENTED, Source, of_frame
 from .coco import open_coco_object
 from .json_rows import source_of
@@ -477,14 +478,24 @@ def _line(name: str, values: Sequence[Any]) -> str:
     )
 
 
-def misfit_of(columns: Mapping[str, Sequence[Any]]) -> tuple[str, int, str] | None:
-    """Return the first column without a dtype, its first such row from 0, and a message."""
+def misfit_of(
+    columns: Mapping[str, Sequence[Any]], *, pandas: bool = False
+) -> tuple[str, int, str] | None:
+    """Return the first column without a dtype, its first such row from 0, and a message.
+
+    Args:
+        pandas: whether the columns are those of a pandas frame, in which texts are no numbers.
+    """
     from .json_text import WRITE_TEXT, first_misfit
 
     for name, values in columns.items():
 
         def make(n: int, name: str = name, values: Sequence[Any] = values) -> None:
-            pl.DataFrame({name: _column(values[:n], name)})
+            some = values[:n]
+            if pandas:
+                pl.from_pandas(sys.modules["pandas"].Series(some, dtype=object))
+            else:
+                pl.DataFrame({name: _column(some, name)})
 
         try:
             make(len(values))
@@ -573,7 +584,8 @@ def open_object(
                 code="lengths_differ",
                 lengths=lengths,
             ) from error
-        if (misfit := misfit_of(_object_columns(thing))) is not None:
+        pandas = _is(thing, "pandas", "DataFrame")
+        if (misfit := misfit_of(_object_columns(thing), pandas=pandas)) is not None:
             column, row, fault = misfit
             raise InputError(
                 f"{name}: {fault}", code="types_mixed", column=column, row=row
@@ -678,6 +690,8 @@ def _of_values(values: Sequence[Any]) -> pl.Series | None:
             return None
         values, deep = [array.tolist() for array in arrays], True
     texts = [value for value in values if isinstance(value, str)]
+    if not kinds and len(values):
+        return pl.Series([None] * len(values), dtype=pl.Null)
     if not kinds or not (plain or deep) or are_paths(texts):
         return None
     if deep and any(isinstance(item, Mapping) for value in values if value for item in value):
@@ -722,7 +736,7 @@ def _convert(thing: Any) -> pl.DataFrame:
         named = [name for name in thing.index.names if name is not None]
         named_by_text = all(isinstance(name, str) and name not in thing.columns for name in named)
         thing = thing.reset_index(named) if named and named_by_text else thing
-        return pl.from_pandas(_plain(thing))
+        return _of_pandas(_plain(thing))
     if _is(thing, "pyarrow", "Table") or _is(thing, "pyarrow", "RecordBatch"):
         thing = _narrow(thing)
         converted = pl.from_arrow(thing)
@@ -747,6 +761,37 @@ def _convert(thing: Any) -> pl.DataFrame:
         " stream interface.",
         code="not_a_table",
     )
+
+
+def _of_pandas(frame: Any) -> pl.DataFrame:
+    """Convert a pandas frame; tool calls whose arguments have no common type become JSON text.
+
+    Raises:
+        ReadError: a name of several columns.
+    """
+    names = [*map(str, frame.columns)]
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise ReadError(
+            f"{name_of(frame)}: {count_of(len(twice), 'name')} of several columns:"
+            f" {listing(twice[:_COLUMNS], len(twice))}. Rename or remove all but one.",
+            code="column_twice",
+            columns=twice,
+        )
+    try:
+        return pl.from_pandas(frame)
+    except Exception:
+        from .json_text import column_of_calls
+
+        calls = {}
+        for name, values in _object_columns(frame).items():
+            filled = [None if _kind(value) is None else value for value in values]
+            if (column := column_of_calls(name, filled)) is not None:
+                calls[name] = column
+        if not calls:
+            raise
+        rest = frame.iloc[:, [i for i, name in enumerate(names) if name not in calls]]
+        columns = {**calls, **pl.from_pandas(rest).to_dict()}
+        return pl.DataFrame([columns[name].alias(name) for name in names])
 
 
 def _narrow(table: Any) -> Any:

@@ -440,8 +440,12 @@ _NAMED = {
     ".stm": ("stm transcripts", _TEXTS),
     ".conll": ("CoNLL", "a table with a list of tags per sentence"),
     ".conllu": ("CoNLL-U", "a table with a list of tags per sentence"),
+    ".xlsx": ("an Excel workbook", "its sheet as CSV, saved as CSV UTF-8"),
+    ".xlsm": ("an Excel workbook", "its sheet as CSV, saved as CSV UTF-8"),
+    ".xls": ("an Excel workbook", "its sheet as CSV, saved as CSV UTF-8"),
+    ".ods": ("an OpenDocument spreadsheet", "its sheet as CSV"),
 }
-"""Suffixes of text formats without marks in their content."""
+"""Suffixes of formats without marks in their content."""
 _SENTENCE = re.compile(r"[^\W\d_][^\s,]* [^\W\d_][^\s,]* [^\W\d_]")
 _SEPARATED = re.compile(r"[\t;|]|,\S")
 
@@ -484,12 +488,16 @@ def looks_wild(paths: Sequence[str]) -> bool:
     return any(_WILD.search(path) for path in paths)
 
 
+def is_stream(path: str) -> bool:
+    """Return whether a path can be read only once: standard input, or a shell's ``<(...)``."""
+    mode = os.stat(path).st_mode if os.path.exists(path) else 0
+    return path == "-" or stat.S_ISFIFO(mode) or stat.S_ISCHR(mode) or stat.S_ISSOCK(mode)
+
+
 def expand(path: str) -> list[str]:
     """Return the local files of a path, folder or glob, sorted by name."""
     path = os.path.expanduser(path.removeprefix("file://"))
-    mode = os.stat(path).st_mode if os.path.exists(path) else 0
-    streams = (stat.S_ISFIFO, stat.S_ISCHR, stat.S_ISSOCK)  # standard input, or a shell's <(...)
-    if path == "-" or any(is_one(mode) for is_one in streams):
+    if is_stream(path):
         return [_copy_of_stream(path)]
     if os.path.isfile(path):
         return [path]

@@ -64,7 +64,8 @@ def _adjusted(view: PairedView, settings: Settings) -> list[Cells]:
 
 def _explained(view: PairedView, settings: Settings) -> list[Cells]:
     total = view.comoment("target", "target")
-    value, why = share_explained(view, view.comoment("error", "error"), total, settings)
+    left = view.comoment("error", "error")
+    value, why = share_explained(view, left, total, settings, least=1)  # as in scikit-learn
     return cells(view, value, why, _variances(total))
 
 

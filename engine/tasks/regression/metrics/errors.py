@@ -148,7 +148,7 @@ def ratio(top: Array, bottom: Array) -> Array:
 
 
 def share_explained(
-    view: PairedView, left: Scaled, total: Scaled, settings: Settings
+    view: PairedView, left: Scaled, total: Scaled, settings: Settings, least: int = 2
 ) -> tuple[Array, Array]:
     """Return 1 - left / total, and why it is undefined.
 
@@ -156,6 +156,7 @@ def share_explained(
         left: residual of the predictions.
         total: residual of a constant; 0 for a constant target.
         settings: the dialect decides on constant targets.
+        least: rows below which it is undefined.
     """
     large = np.isinf(left[0]) | np.isinf(total[0])
     value = 1 - unscaled(ratio(left[0], total[0]), left[1] - total[1])
@@ -163,9 +164,8 @@ def share_explained(
         best, worst = settings.rules.constant
         constant = (total[0] == 0) & (view.weight > 0)
         value = np.where(constant, np.where(left[0] == 0, best, worst), value)
-    single = view.rows < 2
-    value = np.where(single, np.nan, np.where(large, np.inf, value))
-    return value, np.where(single, ONE_ROW, CONSTANT)
+    value = np.where(view.rows < least, np.nan, np.where(large, np.inf, value))
+    return value, np.where(view.rows < 2, ONE_ROW, CONSTANT)
 
 
 def as_they_are(value: Array) -> Scaled:
