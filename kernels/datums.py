@@ -94,6 +94,33 @@ def by_bucket(hashes: Array, n: int) -> tuple[Array, Array]:
     return start, order
 
 
+# Bitmaps of integers, and codes looked up in one. Integers in random order miss the cache, so flags
+# are bits. The range is checked: Polars' minimum is wrong if a column is wrongly flagged as sorted.
+
+
+@kernel
+def mark(values: I64, low: int, bits: Array) -> None:
+    """Set the bit of every integer from ``low`` on; the lowest bit of a byte is the first."""
+    previous = low - 1
+    for value in values:
+        if value != previous:
+            previous = value
+            at = value - low
+            if np.uint64(at) >> np.uint64(3) >= np.uint64(bits.size):
+                raise IndexError
+            bits[at >> 3] |= np.uint8(1 << (at & 7))
+
+
+@kernel
+def look_up(values: I64, low: int, codes: I32, out: Array) -> None:
+    """Write the code of every integer from ``low`` on."""
+    for i in range(values.size):
+        at = values[i] - low
+        if np.uint64(at) >= np.uint64(codes.size):
+            raise IndexError
+        out[i] = codes[at]
+
+
 # Dense codes of values by their hashes: open addressing with linear probing. Values are equal if
 # both 64-bit hashes are: exact for integers, which are their second hash; for a million strings the
 # chance of a collision is below 1e-26.

@@ -21,6 +21,8 @@ from .datums import (
     hash_texts,
     join_slices,
     largest_of_cells,
+    look_up,
+    mark,
     measure_slices,
     poisson_counts,
     swap_bits,
@@ -71,6 +73,8 @@ def inputs() -> None:
     many = np.arange(1 << 13, dtype=np.uint64)  # more than its first table has room for
     hash_codes(many, many)
     hashes = hash_integers(value)
+    mark(value, 0, np.zeros(1, np.uint8))
+    look_up(value, 0, value, np.zeros(4, np.int32))
     hash_texts(np.array([0, 1]), np.zeros(1, np.uint8))
     by_bucket(hashes, 2)
     swap_bits(hashes, 0, 0, 4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -126,11 +126,23 @@ def bitmap_of(columns: Sequence[pl.Series], room: int, bucket: Bucket = ALL) -> 
     end = (max(last for _, last in ranges) - 1) // bucket.of + 1
     if end - low > room:
         return None
-    flags = np.zeros(end - low, np.bool_)
-    for column in columns:
-        for _, block in _blocks(column, bucket.of):
+    blocks = (block for column in columns for _, block in _blocks(column, bucket.of))
+    return IdBitmap(low, _flags_of(blocks, low, end - low, sum(map(len, columns))), bucket)
+
+
+def _flags_of(blocks: Iterable[Array], low: int, span: int, rows: int) -> Array:
+    """Flags of int64 values from ``low`` on, bool [span]."""
+    if rows < tuning().few_rows:  # NumPy does without loading the kernel
+        flags = np.zeros(span, np.bool_)
+        for block in blocks:
             flags[block - signed(low)] = True
-    return IdBitmap(low, flags, bucket)
+        return flags
+    from ..kernels.datums import mark
+
+    bits = np.zeros((span + 7) // 8, np.uint8)
+    for block in blocks:
+        mark(block, signed(low), bits)
+    return np.unpackbits(bits, count=span, bitorder="little").view(np.bool_)
 
 
 def codes_of(column: pl.Series, low: int, code: Array | None, of: int = 1) -> Array:
@@ -145,8 +157,12 @@ def codes_of(column: pl.Series, low: int, code: Array | None, of: int = 1) -> Ar
         here = out[first : first + block.size]
         if code is None:
             np.subtract(block, signed(low), out=here, casting="unsafe")
-        else:
+        elif out.size < tuning().few_rows:
             np.take(code, block - signed(low), out=here)
+        else:
+            from ..kernels.datums import look_up
+
+            look_up(block, signed(low), code, here)
     return out
 
 
@@ -382,8 +398,10 @@ class DatumIds(msgspec.Struct, frozen=True):
         values, codes = encode([*columns.values()], bucket)
         present = {}
         for role, code in zip(columns, codes, strict=True):
-            present[role] = np.zeros(len(values), np.bool_)
-            present[role][code] = True
+            rows = tuning().block_rows
+            starts = range(0, code.size, rows)
+            blocks = (code[first : first + rows].astype(np.int64) for first in starts)
+            present[role] = _flags_of(blocks, 0, len(values), code.size)
             code.flags.writeable = False  # several tallies may read them
         return cls(values.alias("datum_id"), dict(zip(columns, codes, strict=True)), present)
 
@@ -495,12 +513,11 @@ def _marked(columns: Sequence[pl.Series], bucket: Bucket) -> int | None:
             return None
     place: Array | None = None
     for column, (low, span) in zip(columns, ranges, strict=True):
-        shifted = column.to_numpy() - np.array(low, dtype=column.to_numpy().dtype)
-        place = shifted.astype(np.int64, copy=False) if place is None else place * span + shifted
+        shifted = column.to_numpy().astype(np.int64, copy=False) - signed(low)
+        place = shifted if place is None else place * span + shifted
     assert place is not None
-    flags = np.zeros(int(np.prod([span for _, span in ranges])), dtype=np.bool_)
-    flags[place] = True
-    return int(np.count_nonzero(flags))
+    span = int(np.prod([span for _, span in ranges]))
+    return int(np.count_nonzero(_flags_of([place], 0, span, place.size)))
 
 
 # Normalisation of ids and labels: ``id_format`` and ``label_format``.

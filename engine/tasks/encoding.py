@@ -18,6 +18,7 @@ from ..kernels.language import hashed_words, split_sentences
 from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS, ROW, TABLE
 from ..schemas.errors import InputError
+from ..schemas.tuning import tuning
 from ..tallies.datums import Datums, Labels
 
 # Interface for running a function on ranges, possibly in parallel.
@@ -426,7 +427,11 @@ def table_datums(
     if "datum_id" in table.columns:
         dataset = dataset_of(frames)
         datums, (datum,) = encode_datums([pop_column(table, "datum_id")], frames, dataset, [TABLE])
-        identity = len(datums) == datum.size and bool((np.diff(datum) == 1).all())
+        size = tuning().block_rows
+        identity = len(datums) == datum.size and all(
+            bool((np.diff(datum[first : first + size + 1]) == 1).all())
+            for first in range(0, datum.size, size)
+        )
         return datums, None if identity else datum
     slices = pl.DataFrame() if frames.slices is None else frames.slices
     keys = None
