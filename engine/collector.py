@@ -16,6 +16,7 @@ import polars as pl
 from .api import score
 from .evaluation import planner
 from .geometry.rasters import packed, unpacked
+from .ingest.dtypes import within
 from .ingest.geometry import wanted_fields
 from .ingest.problems import Note, listing
 from .ingest.source import Source
@@ -196,6 +197,16 @@ class Batches:
                 code="columns_differ",
                 side=name,
             )
+        for column, dtype in frame.schema.items():
+            forms = _form(dtype), _form(expected[column])
+            if dtype != expected[column] and "" not in forms and forms[0] != forms[1]:
+                raise InputError(
+                    f"column {column!r}: this batch has {forms[0]}, and earlier ones have"
+                    f" {forms[1]}. Give every batch in the same form.",
+                    code="batches_differ",
+                    side=name,
+                    column=column,
+                )
 
     def _write(self) -> None:
         """Write the batches in memory to one file per table."""
@@ -221,6 +232,13 @@ class Batches:
             self._tables[name] = [*rest, Batch(pl.scan_ipc(path), 0)]
         self._written += 1
         self._held = 0
+
+
+def _form(dtype: pl.DataType) -> str:
+    """Describe single values, structs and lists of them; empty for nulls, which may be anything."""
+    depth, inner = within(dtype)
+    kind = "objects" if isinstance(inner, pl.Struct) else "single values"
+    return "" if isinstance(inner, pl.Null) else "lists of " * depth + kind
 
 
 def _joined(batches: list[Batch]) -> pl.LazyFrame:

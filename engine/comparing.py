@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -110,7 +111,8 @@ def compare(
         model: column of a single table that distinguishes models; the rows of each value are a run.
         replicate: column of the predictions that distinguishes replicates of a model; the rows of
             each value are a run.
-        common: skip datums that some runs do not have, instead of raising an error.
+        common: skip datums that some runs do not have, instead of raising an error. A datum with
+            ground truths is in the run even without a prediction.
         adjust: adjustment of p-values for multiple rows: holm, bh (Benjamini-Hochberg) or none.
         test: source of p-values: randomisation (any number), t (paired, means over datums),
             mcnemar (exact, shares of correct datums) or delong (paired, ROC AUC).
@@ -285,7 +287,7 @@ def compare(
     gap_notes, withheld = _gaps(compared.differences, missing)
     notes += gap_notes
     warnings += withheld
-    lacking, many = _lacking(cards, tallied, compared)
+    lacking, many = _lacking(cards, tallied, compared, common=common)
     (warnings if many else notes).extend(lacking)
     merged = _merged_notes(
         {
@@ -373,7 +375,11 @@ _MOST = 0.5
 
 
 def _lacking(
-    cards: Mapping[str, Scorecard], runs: Mapping[str, Tallied], comparison: Compared
+    cards: Mapping[str, Scorecard],
+    runs: Mapping[str, Tallied],
+    comparison: Compared,
+    *,
+    common: bool,
 ) -> tuple[list[str], bool]:
     """Return messages if runs are missing datums, unequally or many; and whether they are many."""
     plan = next(iter(runs.values())).plan
@@ -391,13 +397,44 @@ def _lacking(
     lacking = {name: facts.get("lacking", 0) for name, facts in inputs.items()}
     n = max(int(card.run.get("datums", 0)) for card in cards.values())
     spread = max(lacking.values()) - min(lacking.values())
-    if not n or (spread < MANY * n and max(lacking.values()) < _MOST * n):
+    differing = 0.0
+    if any(
+        one.code == _MISSING and one.severity == "warning"
+        for c in cards.values()
+        for one in c.findings
+    ):
+        pairs = combinations([facts.get("lacking_by_hash") for facts in inputs.values()], 2)
+        differing = max(_lone_in_one(*pair) for pair in pairs)
+    if not n or (max(spread, differing) < MANY * n and max(lacking.values()) < _MOST * n):
         return [], False
     shown = ", ".join(f"{name} of {count:,}" for name, count in lacking.items())
+    if differing > spread:
+        shown += f"; of about {differing:,.0f} only one run has one"
+    keeps = f" {option('common', True)} keeps them, as they have ground truths." if common else ""
     return [
         f"many of {count_of(n, 'datum')} have no prediction ({shown}), and all that is in them"
-        " counts as missed. Are these predictions whole, and of the same split?"
+        f" counts as missed. Are these predictions whole, and of the same split?{keeps}"
     ], True
+
+
+_MISSING = "datums_without_predictions"
+"""A warning only if they are more than a model misses honestly."""
+_N_BINS = 256
+
+
+def _lone_in_one(one: Mapping[str, int] | None, other: Mapping[str, int] | None) -> float:
+    """Estimate how many datums are missing in only one of two runs, from counts by hash.
+
+    Exactly 0 if the same are missing, or if a run has no counts; otherwise the standard error is 9
+    percent. Source: N. Alon, Y. Matias, M. Szegedy, "The space complexity of approximating the
+    frequency moments" (1996).
+    """
+    if one is None or other is None:
+        return 0.0
+    gaps = [one.get(place, 0) - other.get(place, 0) for place in {*one, *other}]
+    squares = sum(gap**2 for gap in gaps) - sum(gaps) ** 2 / _N_BINS
+    most = sum(one.values()) + sum(other.values())
+    return min(squares / (1 - 1 / _N_BINS), most) if any(gaps) else 0.0
 
 
 def margins(

@@ -289,6 +289,7 @@ JUDGED_TABLE = Table(
     signs=("verdict",),
     shape="verdicts",
     long=True,
+    unread=((WEIGHT, "verdicts have no weights; every datum counts once"),),
     made_of="judge_rows",
     made_by=(
         "evalengine judge run {data} --metric {metrics} --model NAME --base-url URL"

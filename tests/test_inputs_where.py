@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
+import polars as pl
 import pytest
 from small_tables import ground_truths, kinds, load, predictions, refusal
 
+import evalengine as ee
 from evalengine.ingest.frames import Frames
 
 WEATHER = {"datum_id": [1, 2, 3], "weather": ["rain", "sun", "rain"], "width": [640, 480, 640]}
@@ -162,3 +165,38 @@ def test_what_is_no_condition_is_refused(text: str, words: dict[str, Any]) -> No
 )
 def test_conditions_on_tables_that_are_not_there(where: Any, words: dict[str, Any]) -> None:
     assert refusal(where=where).has(**words)
+
+
+TIMES = [dt.datetime(2020, 1, 1, 1, 2, 3, 500), dt.datetime(2021, 1, 1, 5)]
+
+
+@pytest.mark.parametrize(
+    ("expr", "where"),
+    [
+        (pl.col("t").dt.date(), "t = '2020-01-01'"),
+        (pl.col("t").dt.date(), "t IN ('2020-01-01') AND y_true >= 0"),
+        (pl.col("t").dt.date(), "t = DATE '2020-01-01'"),
+        (pl.col("t"), "t < '2021-01-01'"),
+        (pl.col("t"), "t = '2020-01-01T01:02:03.000500'"),
+        (pl.col("t").dt.time(), "t <= '01:02:04'"),
+        (pl.col("t").dt.replace_time_zone("Europe/Berlin"), "t < '2021-01-01 05:00:00'"),
+        (pl.col("t").dt.replace_time_zone("Europe/Berlin"), "t < TIMESTAMP '2021-01-01 05:00:00'"),
+        (pl.col("t").dt.replace_time_zone("Europe/Berlin"), "t < '2021-01-01 04:00:00Z'"),
+        (pl.col("t").dt.replace_time_zone("UTC"), "t < '2021-01-01 06:00:00+01:00'"),
+    ],
+)
+def test_dates_and_times_are_compared_with_texts(expr: pl.Expr, where: str) -> None:
+    table = pl.DataFrame({"y_true": [0, 1], "y_pred": [0, 0], "t": TIMES}).with_columns(t=expr)
+    card = ee.score(table, task="classification", metrics=["Accuracy"], where=where)
+    assert card.value("Accuracy") == 1.0
+    assert [one.count for one in card.findings if one.code == "where"] == [1]
+
+
+@pytest.mark.parametrize(
+    "where", ["t > 'yesterday'", "t > '2020-13-01'", "t > '2020-01-01 05:00Z'"]
+)
+def test_other_texts_are_no_times(where: str) -> None:
+    table = pl.DataFrame({"y_true": [0, 1], "y_pred": [0, 0], "t": TIMES})
+    with pytest.raises(ee.InputError) as error:
+        ee.score(table, task="classification", metrics=["Accuracy"], where=where)
+    assert error.value.code == "wrong_dtype"

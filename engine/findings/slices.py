@@ -892,7 +892,8 @@ def _columns(
         if only_cut := own and bool(options.by):
             free = [name for name in free if _is_cut(schema[name])]
         frame = listed.select(*ids, *(pl.col(name).alias(f"_{name}") for name in free)).collect()
-        if not only_cut or (free and (ids or frame.height == len(datums))):
+        # A frame without columns has no rows.
+        if (ids or free) and (not only_cut or (free and (ids or frame.height == len(datums)))):
             joined, notes = _joined(frame, datums, source.description)
             new = joined.select(
                 pl.col(f"_{name}").alias(name) for name in free if f"_{name}" in joined.columns

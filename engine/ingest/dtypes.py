@@ -405,7 +405,14 @@ def _matrix(values: pl.Series) -> np.ndarray[Any, Any]:
             code="lengths_differ",
         )
     flat = values.explode(empty_as_null=False).cast(pl.Float64).to_numpy()
-    return flat.reshape(len(values), -1)
+    return flat.reshape(len(values), width_of(values))
+
+
+def width_of(rows: pl.Series) -> int:
+    """Return the number of values per row, if all rows have as many; 0 of no lists."""
+    if isinstance(rows.dtype, pl.Array):
+        return rows.dtype.size
+    return len(rows[0]) if len(rows) else 0
 
 
 # Accepted dtypes per kind of column, and conversions to the canonical ones.

@@ -110,8 +110,9 @@ def check_lists(check: Check, aggregates: Mapping[str, Any]) -> None:
             _SIDES,
             _lengths_differ(),
             "with lists of unequal length",
-            "Each place of one list is compared with the same place of the other; cut or fill them"
-            " to equal length.",
+            "Each place of one list is compared with the same place of the other: cut or fill them"
+            f" to equal length. If a datum has any number of labels, write"
+            f" {option('multilabel', True)}.",
             column="predicted",
         )
     for name in lists:

@@ -34,9 +34,11 @@ _TALL = 4
 
 def indicator(series: pl.Series) -> Array | None:
     """Convert rows of 0 and 1 to bool [n, classes]; None for other values or unequal rows."""
-    if not isinstance(series.dtype, (pl.Array, pl.List)) or not len(series):
+    if not isinstance(series.dtype, (pl.Array, pl.List)):
         return None
     inner = series.dtype.inner
+    if not len(series):
+        return np.zeros((0, dtypes.width_of(series)), bool) if inner == pl.Int64 else None
     lengths = series.arr.len() if isinstance(series.dtype, pl.Array) else series.list.len()
     if isinstance(inner, (pl.Array, pl.List)) or lengths.null_count() or lengths.n_unique() > 1:
         return None
@@ -711,7 +713,7 @@ def _by_class(series: pl.Series) -> np.ndarray | None:
             row=first,
         )
     flat = series.explode().to_numpy()
-    return flat.reshape(len(series), -1)
+    return flat.reshape(len(series), dtypes.width_of(series))
 
 
 def _fractions(series: pl.Series) -> bool:

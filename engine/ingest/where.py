@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from itertools import product
 
 import msgspec
@@ -87,8 +89,9 @@ def plan_where(
         plan = _one_for_all(parse(where), tables, by)
     else:
         plan = _one_each(where, tables)
-    for side, condition in plan.items():
-        _try(condition, tables[side], side)
+    for side, condition in plan.items():  # each its own, as dtypes may differ
+        plan[side] = msgspec.structs.replace(condition)
+        _try(plan[side], tables[side], side)
     return plan
 
 
@@ -208,13 +211,20 @@ def _try(condition: Condition, table: Side, side: str) -> None:
     """Types are tried on no rows at all, so that a wrong one is not found half way through."""
     empty = _extended(pl.DataFrame(schema=table.schema).lazy(), table, condition.names)
     try:
-        dtype = empty.select(condition.expr.alias("where")).collect().schema["where"]
+        try:
+            dtype = empty.select(condition.expr.alias("where")).collect().schema["where"]
+        except pl.exceptions.PolarsError:
+            condition.expr = _with_times(condition.text, empty.select(condition.names))
+            dtype = empty.select(condition.expr.alias("where")).collect().schema["where"]
     except pl.exceptions.PolarsError as error:
         schema = empty.collect_schema()
         kinds = ", ".join(f"{name} is {schema[name]}" for name in condition.names)
+        why = _first_line(error)
+        if "native python" in why:  # Polars on dates compared with a text
+            why = "dates and times are compared with texts as '2020-01-31' or '2020-01-31 12:00:00'"
         raise InputError(
             f"{option('where', condition.text)}: cannot be applied to the {side.replace('_', ' ')}:"
-            f" {_first_line(error)}; {kinds}.",
+            f" {why}; {kinds}.",
             code="wrong_dtype",
             side=side,
             columns=condition.names,
@@ -226,6 +236,52 @@ def _try(condition: Condition, table: Side, side: str) -> None:
             code="not_a_condition",
             value=condition.text,
         )
+
+
+_TIME = re.compile(
+    r"(?<!DATE )(?<!TIME )(?<!TIMESTAMP )'(\d{4}-\d\d-\d\d)?[T ]?"
+    r"(\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(Z|[+-]\d\d:\d\d)?'",
+    re.IGNORECASE,
+)
+
+
+def _with_times(text: str, frame: pl.LazyFrame) -> pl.Expr:
+    """Parse a condition whose texts of dates and times are meant as such.
+
+    Columns with a time zone are compared by the time on its clocks.
+
+    Args:
+        frame: columns of the condition, to determine their dtypes.
+    """
+
+    schema = frame.collect_schema()
+    zones = {
+        name: dtype.time_zone
+        for name, dtype in schema.items()
+        if isinstance(dtype, pl.Datetime) and dtype.time_zone
+    }
+
+    def typed(match: re.Match[str]) -> str:
+        date, time, offset = match.groups()
+        if offset:
+            if not (date and time) or len({*zones.values()}) != 1:
+                return match[0]
+            moment = datetime.fromisoformat(f"{date} {time}{offset}").astimezone(UTC)
+            in_zone = pl.lit(moment).dt.convert_time_zone(next(iter(zones.values())))
+            return f"TIMESTAMP '{pl.select(in_zone.dt.replace_time_zone(None)).item()}'"
+        parts = [part for part in (date, time) if part]
+        kind = ("DATE" if date else "TIME") if len(parts) == 1 else "TIMESTAMP"
+        return f"{kind} '{' '.join(parts)}'" if parts else match[0]
+
+    expr = pl.sql_expr(_TIME.sub(typed, text))
+    if not zones:
+        return expr
+    zoned = [pl.col(name).dt.replace_time_zone(None) for name in zones]
+
+    def by_clock(rows: pl.Series) -> pl.Series:
+        return rows.struct.unnest().with_columns(zoned).select(expr).to_series()
+
+    return pl.struct(schema.names()).map_batches(by_clock, return_dtype=pl.Boolean)
 
 
 def _first_line(error: BaseException) -> str:

@@ -553,7 +553,9 @@ def environment() -> Any:
     import jinja2
 
     loader = jinja2.PackageLoader("evalengine.report")
-    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True)
+    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True)
+    environment.filters["plain"] = lambda value: plain(str(value))
+    return environment
 
 
 def look() -> dict[str, Any]:

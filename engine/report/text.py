@@ -276,14 +276,17 @@ def latex(table: Table) -> list[str]:
         return f"{'{}' * cells[0].startswith(('[', '*'))}{' & '.join(cells)} \\\\"
 
     rows = [
-        [f"\\textbf{{{_latex(c.text)}}}" if c.state == BEST else _latex(c.text) for c in row]
+        [
+            f"\\textbf{{{latex_text(c.text)}}}" if c.state == BEST else latex_text(c.text)
+            for c in row
+        ]
         for row in table.rows
     ]
     sides = "".join("r" if column.kind == NUMBER else "l" for column in table.columns)
     return [
         f"\\begin{{tabular}}{{{sides}}}",
         "\\toprule",
-        line([_latex(column.title) for column in table.columns]),
+        line([latex_text(column.title) for column in table.columns]),
         "\\midrule",
         *map(line, rows),
         "\\bottomrule",
@@ -302,7 +305,7 @@ _LATEX = {
 _SIGN = re.compile(r"(?<![^\s\[])([+-])(?=\d)")
 
 
-def _latex(text: str) -> str:
+def latex_text(text: str) -> str:
     """Escape text for LaTeX, with minus signs in math mode."""
     return _SIGN.sub(r"$\1$", "".join(_LATEX.get(c, c) for c in plain(text)))
 

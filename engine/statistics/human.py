@@ -38,6 +38,8 @@ from .intervals import Sample, effective_trials, normal_quantile, t_quantile, wi
 LEAST = 10
 """Labels that differ from the judge, and labels of either verdict, that an interval needs."""
 _LARGE_DF = 10_000
+_ROUNDING = 1e-24
+"""Variance of an agreement, from -1 to 1, that is only rounding."""
 
 
 def _dot(one: Array, other: Array) -> float:
@@ -87,6 +89,15 @@ class Labelled(msgspec.Struct, frozen=True):
     def plain(self) -> bool:
         """Whether rows are independent and of equal weight."""
         return self.weight is None and self.cluster is None
+
+    @property
+    def shares_all(self) -> bool:
+        """Whether the judge's share for Rogan and Gladen includes labelled rows.
+
+        Their variance needs a share that is independent of sensitivity and specificity, so only
+        other rows count if labels are a random sample and do not cover all rows.
+        """
+        return self.weight is not None or self.place.size == self.judged.size
 
     @property
     def clusters(self) -> int:
@@ -147,18 +158,22 @@ def _around(
     variance: float,
     within: tuple[float, float],
     clusters: int | None = None,
+    *,
+    least: float = 0.0,
 ) -> Number:
     """Return a number with an interval, if labels are of enough clusters and vary.
 
     Args:
         clusters: for Student's t; None for a normal interval.
+        least: variance that is only rounding, if it is known.
     """
     n, p = data.place.size, (1 + data.level) / 2
     why = data.few_clusters
     if n < 2:
         why = f"no interval: {count_of(n, 'label')}"
-    elif not variance > 0:
-        why = f"no interval: {n:,} labels, all alike"
+    elif not variance > least:
+        alike = "a standard error of 0" if least else f"{n:,} labels, all alike"
+        why = f"no interval: {alike}"
     if why:
         return Number(value, n=n, reason=why)
     if clusters is None or clusters > _LARGE_DF:
@@ -241,13 +256,14 @@ def kappa(data: Labelled) -> Number:
     same, chance = _dot(p, f == y), _dot(judge, label)
     if chance >= 1 - 1e-12:
         return Number(math.nan, n=y.size, reason="all verdicts and labels are equal")
-    value = (same - chance) / (1 - chance)
+    alike = 1 in (np.unique(of_judge).size, np.unique(of_label).size)
+    value = 0.0 if alike else (same - chance) / (1 - chance)
     marginal = label[of_judge] + judge[of_label] - 2 * chance
     influence = p * (((f == y) - same) * (1 - chance) - (1 - same) * marginal) / (1 - chance) ** 2
     if data.plain:  # the published variance divides by n
-        return _around(data, value, _dot(influence, influence), (-1.0, 1.0))
+        return _around(data, value, _dot(influence, influence), (-1.0, 1.0), least=_ROUNDING)
     variance, clusters = data.variance(influence, data.place)
-    return _around(data, value, variance, (-1.0, 1.0), clusters)
+    return _around(data, value, variance, (-1.0, 1.0), clusters, least=_ROUNDING)
 
 
 def correlation(data: Labelled) -> Number:
@@ -261,7 +277,7 @@ def correlation(data: Labelled) -> Number:
     one, two = f / math.sqrt(_dot(p, f**2)), y / math.sqrt(_dot(p, y**2))
     influence = p * (one * two - value / 2 * (one**2 + two**2))
     variance, clusters = data.variance(influence, data.place)
-    return _around(data, value, variance, (-1.0, 1.0), clusters)
+    return _around(data, value, variance, (-1.0, 1.0), clusters, least=_ROUNDING)
 
 
 def too_few(data: Labelled) -> str:
@@ -354,7 +370,7 @@ def rogan_gladen(data: Labelled, sensitivity: Number, specificity: Number) -> Nu
             math.nan, n=n, reason="undefined: sensitivity and specificity are together 1 or less"
         )
     others = np.ones(f.size, bool)
-    if data.weight is None and n < f.size:  # without them the terms would depend on each other
+    if not data.shares_all:
         others[data.place] = False
     share = float(f[others].mean())
     value = (share + specificity.value - 1) / youden
@@ -599,7 +615,11 @@ def read_labels(
     if other := rows.filter(~pl.col("metric").is_in(list(run)).fill_null(value=False)).height:
         message = f"human: {count_of(other, 'label')} of metrics that this run does not have."
         notes.append(Note("labels_of_other_metrics", message, other))
+    given = rows.height - other
     rows = rows.filter(pl.col("metric").is_in(list(run)), pl.col("value").is_not_null())
+    if not rows.height and not other:
+        message = f"human: 0 of {count_of(given, 'row')} have a label; labels are in 'value'."
+        notes.append(Note("labels_empty", message, given))
     weight = pl.col("label_weight")
     _refuse_rows(rows, ~pl.col("value").is_finite(), before, "value", "a value that is not finite.")
     for name in run:
@@ -773,6 +793,7 @@ def _rows(
         rates = numbers["sensitivity"], numbers["specificity"]
         numbers["rogan_gladen"] = rogan_gladen(data, *rates)
     better = result.plan.dialect.better.get(name, metric.better)
+    share_of = "all rows" if data.shares_all else "unlabelled rows"
     return [
         {
             "metric": name,
@@ -781,7 +802,10 @@ def _rows(
             "support": one.n,
             "scored": one.n,
             "reason": one.reason or None,
-            "parameters": json.dumps({"better": better if statistic in _MEANS else "higher"}),
+            "parameters": json.dumps(
+                {"better": better if statistic in _MEANS else "higher"}
+                | ({"share_of": share_of} if statistic == "rogan_gladen" else {})
+            ),
         }
         for statistic, one in numbers.items()
     ]

@@ -138,7 +138,10 @@ class UnitView(View):
             pick: maps each view of :meth:`blocks` to units, int64 [m], ascending, and their values,
                 float64 [m], or None for 1 each.
         """
-        return self.added(lambda few: few.keyed(*pick(few)), len(self.labels.key_names))
+        n_keys = len(self.labels.key_names)
+        if not n_keys:  # no datum has a label
+            return np.zeros((self.n_groups, 0))
+        return self.added(lambda few: few.keyed(*pick(few)), n_keys)
 
     def added(self, pick: Callable[[Any], Summands], width: int) -> Array:
         """Return :meth:`by_group` over all blocks, float64 [group, width].

@@ -7,6 +7,7 @@ import json
 from datetime import datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -388,3 +389,31 @@ def test_datums_that_the_table_lacks_are_told():
     table, answers = planted(600)
     found = ee.find_slices(ee.score(answers), datums=table.head(590), draws=50)
     assert any(note.startswith("10 datums") for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    "dtype", [pl.Date, pl.Datetime("ms"), pl.Datetime("us", "Europe/Berlin"), pl.Time]
+)
+def test_the_condition_of_a_slice_of_times_selects_it(dtype: Any) -> None:
+    n = 400
+    times = pl.Series([datetime(2020, 1, 1, 1), datetime(2021, 1, 1, 2)] * (n // 2))
+    times = times.dt.replace_time_zone("Europe/Berlin") if str(dtype).count("Berlin") else times
+    times = times.dt.time() if dtype == pl.Time else times.cast(dtype)
+    true = [i // 2 % 2 for i in range(n)]
+    table = pl.DataFrame(
+        {
+            "id": range(n),
+            "y_true": true,
+            "y_pred": [t if i % 2 else 1 - t for i, t in enumerate(true)],
+        }
+    ).with_columns(g=times)
+    found = ee.find_slices(table, task="classification").frame.row(0, named=True)
+    card = ee.score(table, task="classification", where=found["where"], metrics=["Accuracy"])
+    assert card.value("Accuracy") == 0.0
+
+
+def test_a_table_without_columns_of_datums() -> None:
+    table = {"y_true": [i % 2 for i in range(100)], "y_pred": [1] * 100}
+    with pytest.raises(ee.InputError) as error:
+        ee.find_slices(table, task="classification")
+    assert error.value.code == "nothing_to_slice"

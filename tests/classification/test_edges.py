@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from classification.rows import (
@@ -512,3 +513,24 @@ class TestSets:
         card = ee.score(pl.DataFrame(columns), multilabel=True, score_columns="p_*")
         assert card.labels["label_value"].to_list() == ["a", "b"]
         assert card.value("ROCAUC", label_value="b") == 0.0
+
+
+@pytest.mark.parametrize("multilabel", [True, False])
+@pytest.mark.parametrize("intervals", [None, 0.95])
+def test_lists_without_any_label(multilabel: bool, intervals: float | None) -> None:
+    table = {"datum_id": [1, 2], "actual": [[], []], "predicted": [[], []]}
+    card = ee.score(table, metrics=["F1"], multilabel=multilabel, intervals=intervals)
+    assert card.metrics["value"].drop_nulls().is_empty()
+    assert [(one.code, one.severity) for one in card.findings] == [("no_rows", "warning")]
+
+
+@pytest.mark.parametrize("labels", [None, ["a", "b"]])
+def test_scores_of_no_datums(labels: list[str] | None) -> None:
+    card = ee.score(np.zeros((0, 2)), np.zeros(0, int), task="classification", labels=labels)
+    assert [one.code for one in card.findings] == ["no_rows"]
+
+
+def test_lists_of_unequal_length_may_be_several_labels() -> None:
+    table = {"actual": [["a", "b"], ["a"]], "predicted": [["a"], ["a"]]}
+    with pytest.raises(ee.InputError, match="multilabel=True"):
+        ee.score(table, task="classification", metrics=["F1"])

@@ -206,3 +206,9 @@ def test_pandas() -> None:
 def test_refused(call: Any, said: dict[str, Any]) -> None:
     with refused(**said):
         call()
+
+
+def test_names_of_runs_are_escaped_in_latex() -> None:
+    runs = [Run({"q": {"1": 1.0}}, name=name) for name in ("a", "b_&%#$")]
+    report = compare(Qrels({"q": {"1": 1}}), runs, ["ndcg@10"]).to_latex()
+    assert r"b & b\_\&\%\#\$ & " in report

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -473,3 +474,66 @@ def test_runs_with_other_labels_are_compared():
     found = ee.compare(ee.score(TABLE, human=HUMAN), ee.score(TABLE)).differences
     assert found["metric"].to_list() == ["Bias"]
     assert found["difference"][0] == 0
+
+
+@pytest.mark.parametrize("n", [6, 98, 300])
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("judge", ["no", "same", "opposite"])
+def test_agreements_without_a_standard_error_have_no_interval(n, clustered, judge):
+    label = np.arange(n) % 2
+    said = {"no": 0 * label, "same": label, "opposite": 1 - label}[judge]
+    ids = np.arange(n)
+    table = pl.DataFrame(
+        {
+            "datum_id": ids,
+            "metric": "Faithfulness",
+            "verdict": np.where(said == 1, "yes", "no"),
+            "group": ids % max(n // 2, 1),
+        }
+    )
+    labels = pl.DataFrame({"datum_id": ids, "value": label})
+    card = ee.score(table, human=labels, cluster="group" if clustered else None)
+    found = row(card, "kappa")
+    assert found["lower"] is None
+    assert found["upper"] is None
+    assert found["reason"].startswith("no interval")
+    assert judge != "no" or found["value"] == 0
+
+
+def test_perfect_correlations_have_no_interval():
+    values = np.arange(50) / 50
+    data = Labelled(values, np.arange(50), values * 0.5)
+    assert human.correlation(data).value == pytest.approx(1)
+    assert math.isnan(human.correlation(data).lower)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_rows_of_rogan_and_gladens_share_are_named(weighted):
+    table, truth = verdicts()
+    rows = np.arange(LABELS)
+    more = {"label_weight": 1.0 + rows % 2} if weighted else {}
+    card = ee.score(table, human=labels_of(truth, rows, **more))
+    parameters = json.loads(row(card, "rogan_gladen")["parameters"])
+    assert parameters["share_of"] == ("all rows" if weighted else "unlabelled rows")
+    judge = card.per_datum.sort("datum_id")["value"].to_numpy()
+    share = judge.mean() if weighted else judge[LABELS:].mean()
+    rates = [row(card, name)["value"] for name in ("sensitivity", "specificity")]
+    expected = (share + rates[1] - 1) / (sum(rates) - 1)
+    assert row(card, "rogan_gladen")["value"] == pytest.approx(expected)
+
+
+def test_labels_that_are_all_empty_are_a_note():
+    table, truth = verdicts()
+    labels = pl.DataFrame(
+        {"datum_id": [0, 1], "value": [None, None]}, schema_overrides={"value": pl.Float64}
+    )
+    found = [(one.code, one.count) for one in ee.score(table, human=labels).findings]
+    assert found == [("labels_empty", 2)]
+    assert "labels_empty" not in codes(ee.score(table, human=labels_of(truth, range(50))))
+
+
+def test_weights_of_verdicts_are_not_read():
+    table, _ = verdicts()
+    card = ee.score(table.with_columns(weight=pl.lit(2.0)))
+    assert [one.code for one in card.findings] == ["unread_column"]
+    assert card.value("Bias") == ee.score(table).value("Bias")

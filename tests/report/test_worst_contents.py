@@ -428,3 +428,11 @@ def test_verdicts() -> None:
 def test_nothing_wrong_shows_nothing() -> None:
     table = pl.DataFrame({"actual": ["a"], "predicted": ["a"]})
     assert shown(ee.score(table)) == AllShown(datums=())
+
+
+def test_labels_of_the_page_have_no_control_characters(tmp_path):
+    table = {"id": [1, 2], "actual": ["\u202eRTL\nx", "b"], "predicted": ["b", "\u202eRTL\nx"]}
+    ee.score(table, task="classification").to_html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "\u202e" not in page
+    assert "\\u202eRTL" in page

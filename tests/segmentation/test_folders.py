@@ -6,10 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from refusals import refused
+import pytest
+from refusals import noted, refused
 from segmentation.making import write
 
 import evalengine as ee
+from evalengine.ingest.sources.tables import open_source
 
 
 def written(folder: Path, maps: dict[str, np.ndarray]) -> Path:
@@ -56,3 +58,55 @@ def test_images_one_folder_down(tmp_path: Path) -> None:
     written(tmp_path / "maps" / "city", {"a.png": np.zeros((4, 4), np.uint8)})
     for given in (tmp_path / "maps", tmp_path / "maps" / "**" / "*.png"):
         assert ee.score(given, given).value("mIOU") == 1.0
+
+
+def _maps(folder: Path, n: int = 3) -> Path:
+    folder.mkdir(parents=True)
+    for i in range(n):
+        write(folder / f"{i}.png", np.random.default_rng(i).integers(0, 4, (8, 9), np.uint8))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("readme.txt", "hello"), ("README.txt", "Maps by hand\n"), ("metrics.json", '{"mIoU": 0.3}')],
+)
+@pytest.mark.parametrize("below", [False, True])
+def test_a_text_next_to_label_maps_is_no_table(
+    tmp_path: Path, name: str, text: str, below: bool
+) -> None:
+    ours, theirs = _maps(tmp_path / "p"), tmp_path / "t"
+    _maps(theirs / "city" if below else theirs)
+    (theirs / name).write_text(text)
+    card = ee.score(ours, theirs, task="segmentation", metrics=["mIOU"])
+    assert card.value("mIOU") == 1.0
+    if not below:
+        noted(card, "files_unread", files=[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("maps.csv", "id,name\n1,a\n"), ("y.csv", "y_pred\n1\n"), ("a.csv", "a,b\n1,2\n")],
+)
+def test_a_table_next_to_pictures_is_read(tmp_path: Path, name: str, text: str) -> None:
+    folder = _maps(tmp_path / "p")
+    (folder / name).write_text(text)
+    assert open_source(folder).format == "csv"
+
+
+def test_pictures_that_lose_values_are_named(tmp_path: Path) -> None:
+    ours, theirs = _maps(tmp_path / "p", 4), _maps(tmp_path / "t", 4)
+    for i in (1, 3):
+        (ours / f"{i}.png").rename(ours / f"{i}.jpg")
+    (theirs / "0.jpg").write_bytes(b"the photograph of 0.png")
+    (theirs / "Thumbs.db").write_bytes(b"")
+    card = ee.score(ours, theirs, task="segmentation", metrics=["mIOU"])
+    noted(card, "files_unread", files=["1.jpg", "3.jpg"])
+    assert [one.count for one in card.findings if one.code == "files_unread"] == [2]
+
+
+def test_an_empty_picture_is_named(tmp_path: Path) -> None:
+    ours, theirs = _maps(tmp_path / "p"), _maps(tmp_path / "t")
+    (ours / "4.png").write_bytes(b"")
+    with pytest.raises(ee.InputError, match="the label map file is empty"):
+        ee.score(ours, theirs, task="segmentation")

@@ -248,3 +248,38 @@ def test_other_tables_are_not_merged():
     made[0].merge(pickle.loads(pickle.dumps(made[1])))
     with pytest.raises(ee.InputError, match="other ground_truths"):
         made[0].merge(made[2])
+
+
+@pytest.mark.parametrize(
+    ("task", "batches"),
+    [
+        ("text", ((["a"], [["a", "b"]]), (["a"], ["a"]))),
+        ("text", ((["a"], ["a"]), (["a"], [["a", "b"]]))),
+        ("classification", (([0.2, 0.8], [0, 1]), ([[0.2, 0.8]], [1]))),
+        ("regression", (([[1.0, 2.0]], [[1.0, 2.0]]), ([1.5, 2.0], [1.0, 2.0]))),
+    ],
+)
+def test_batches_have_one_form(task: Any, batches: Any) -> None:
+    collector = ee.Collector(task)
+    arrays = task != "text"
+    first, second = ([np.array(one) if arrays else one for one in batch] for batch in batches)
+    collector.add(*first)
+    with pytest.raises(ee.InputError) as error:
+        collector.add(*second)
+    assert error.value.code == "batches_differ"
+    assert len(collector) == len(batches[0][0])
+
+
+def test_names_and_objects_of_calls_are_two_forms() -> None:
+    collector = ee.Collector("agents")
+    names, objects = [["a"]], [[{"name": "a", "args": {"x": 1}}]]
+    collector.add({"predicted_trajectory": names, "reference_trajectory": names})
+    with pytest.raises(ee.InputError) as error:
+        collector.add({"predicted_trajectory": objects, "reference_trajectory": objects})
+    assert error.value.code == "batches_differ"
+
+
+def test_scores_of_no_datums_are_no_rows() -> None:
+    collector = ee.Collector("classification", labels=["a", "b"])
+    collector.add(np.zeros((0, 2)), np.zeros(0, int))
+    assert [one.code for one in collector.score().findings] == ["no_rows"]

@@ -144,3 +144,46 @@ def test_other_tables_with_such_ids_are_left_alone() -> None:
     assert ee.score(run, qrels).task == "retrieval"
     labels = pl.DataFrame({"sample_id": [1, 2], "actual": ["a", "b"], "predicted": ["a", "a"]})
     assert ee.score(labels).task == "classification"
+
+
+def of_inspect(scores: list[str], epochs: int = 1) -> pl.DataFrame:
+    n = len(scores)
+    return pl.DataFrame(
+        {
+            "id": [str(i // epochs) for i in range(n)],
+            "epoch": [i % epochs for i in range(n)],
+            "sample_id": [str(i) for i in range(n)],
+            "score_match": scores,
+        }
+    )
+
+
+@pytest.mark.parametrize("other", ["error: timeout", "C", '{"a": 1', "[1]"])
+@pytest.mark.parametrize("at", [0, 2])
+def test_other_texts_among_json_scores_are_missing(other: str, at: int) -> None:
+    scores = ['{"a": 1}', '{"a": 0.5}']
+    card = ee.score(of_inspect([*scores[:at], other, *scores[at:]]))
+    assert means(card) == {"score_match.a": 0.75}
+    noted(card, "values_missing", metrics={"score_match.a": 1})
+
+
+def test_a_brace_among_letters_is_missing() -> None:
+    card = ee.score(of_inspect(["{x", "C", "I"]))
+    assert means(card) == {"score_match": 0.5}
+
+
+def test_repetitions_without_a_value_are_counted() -> None:
+    card = ee.score(of_inspect(["C", "X", "maybe", "I"], epochs=2))
+    assert means(card) == {"score_match": 0.5}
+    noted(card, "values_averaged", metrics=["score_match"], missing={"score_match": 2})
+
+
+@pytest.mark.parametrize("metrics", [["acc"], ["acc", "exact_match"]])
+def test_a_metric_without_a_column_is_named(metrics: list[str]) -> None:
+    table = {"doc_id": [1], "doc": [{"a": 1}], "metrics": [metrics], "exact_match": [1.0]}
+    if len(metrics) == 1:
+        refused(lambda: ee.score(table), "column_missing", columns=["acc"])
+    else:
+        card = ee.score(table)
+        assert means(card) == {"exact_match": 1.0}
+        assert "samples_not_read" in [one.code for one in card.findings]

@@ -23,6 +23,7 @@ from ...fusion.fuse import fuse as fuse_runs
 from ...ingest.files import write_files
 from ...ingest.sources.json_rows import source_of
 from ...ingest.sources.tables import open_source
+from ...report.text import latex_text
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError, OptionError, unknown
 from ...scorecard.card import Scorecard
@@ -784,7 +785,7 @@ class Report:
             for metric in self.metrics
         }
         for letter, model in zip(_LETTERS, self.model_names, strict=False):
-            cells = [letter, model.replace("_", r"\_")]
+            cells = [letter, latex_text(model)]
             for metric in self.metrics:
                 value = self.results[model][metric]
                 shown = self._shown(value).replace("%", r"\%")

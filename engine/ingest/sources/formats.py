@@ -319,7 +319,7 @@ def detect(path: str, sizes: dict[str, MemorySize] | None = None, room: Room | N
         return ReadError(f"{path}: {message}", code=code, file=str(path), **facts)
 
     if size == 0:
-        of = f" {NAMES[format_]}" if format_ else ""
+        of = f" {NAMES[format_].removeprefix('a ')}" if format_ else ""
         raise refuse(f"the{of} file is empty (0 bytes). Write it again.", "file_empty")
     magic = next((name for mark, name in _SIGNATURES.items() if head.startswith(mark)), None)
     unnamed = format_ in (None, "csv", "trec") and ".csv" not in Path(path).name.lower()

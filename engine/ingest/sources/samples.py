@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+import msgspec
 import polars as pl
 
+from ...schemas.errors import InputError
 from ...schemas.options import Options
 from ...schemas.tables import TABLES
 from ..problems import Note, listing
@@ -65,6 +67,15 @@ def _of_lm_eval(source: Source, schema: Mapping[str, pl.DataType], options: Opti
     if lists := [name for name in named if name in schema and name not in names]:
         message = f"{listing(lists)} of the samples are skipped: their values are not numbers."
         source.notes += (Note("samples_not_read", message, len(lists)),)
+    if absent := [name for name in named if name not in schema]:
+        message = f"metrics of the samples without a column: {listing(absent)}."
+        if len(absent) == len(named):
+            raise InputError(
+                f"{source.description}: {message} Columns there: {', '.join(schema)}.",
+                code="column_missing",
+                columns=absent,
+            )
+        source.notes += (Note("samples_not_read", message, len(absent)),)
     doc = schema.get("doc")
     fields = doc.fields if isinstance(doc, pl.Struct) else []
     fields_of_doc = [
@@ -124,17 +135,35 @@ def _of_inspect(
 def _of_texts(rows: pl.LazyFrame, name: str) -> dict[str, pl.Expr]:
     """Return scores as numbers: letters and words; of JSON objects one per entry."""
     text = pl.col(name).str.strip_chars()
-    first = rows.select(text.drop_nulls().first()).collect().item()
-    if not str(first).startswith("{"):
+    texts = rows.select(text).collect().to_series().drop_nulls()
+    if not len(texts) or texts.str.starts_with("{").sum() < _MOST * len(texts):
         return {name: _number(text)}
-    dtype = rows.select(name).collect().to_series().str.json_decode(infer_schema_length=None).dtype
+    try:
+        dtype = texts.str.json_decode(infer_schema_length=None).dtype
+    except pl.exceptions.ComputeError:  # other texts among them, such as messages of errors
+        texts = texts.filter(pl.Series(map(_is_json, texts)))
+        text = pl.when(text.is_in(texts.unique().implode())).then(text)
+        dtype = texts.str.json_decode(infer_schema_length=None).dtype
+    if not isinstance(dtype, pl.Struct):
+        return {name: _number(text)}
     decoded = text.str.json_decode(dtype)
-    fields = dtype.fields if isinstance(dtype, pl.Struct) else []
     return {
         f"{name}.{field.name}": _number(decoded.struct.field(field.name).cast(pl.String))
-        for field in fields
+        for field in dtype.fields
         if not field.dtype.is_nested()
     }
+
+
+_MOST = 0.5
+"""Share of texts that are JSON objects, from which all are read as such."""
+
+
+def _is_json(text: str) -> bool:
+    """Return whether a text is a JSON object."""
+    try:
+        return isinstance(msgspec.json.decode(text), dict)
+    except msgspec.DecodeError:
+        return False
 
 
 def _number(text: pl.Expr) -> pl.Expr:

@@ -22,10 +22,11 @@ from urllib.parse import unquote
 import polars as pl
 
 from ...schemas.errors import ReadError
+from ...schemas.tables import TABLES
 from ...schemas.wording import option
 from ..files import LONG, MemorySize, by_extension, files_below
 from ..label_map_files import LISTED, MAPS
-from ..problems import Note, count_of, note_of
+from ..problems import Note, count_of, listing, note_of
 
 # CSV and TSV: separator by extension or header, and ids with leading zeros stay strings.
 
@@ -548,7 +549,11 @@ def _in_folder(path: str) -> list[str]:
             f"{os.path.join(path, '*=*', '**', '*.parquet')!r}.",
             code="partitions_differ",
         )
-    readable = readable or _of_one_kind(list(files_below(path, _HIDDEN)))
+    folders = any(entry.is_dir() for entry in entries)
+    if not readable or (folders and not any(map(_may_be_table, readable))):
+        below = _of_one_kind(list(files_below(path, _HIDDEN)))
+        if not readable or all(by_extension(name) == "raster" for name in below):
+            readable = below
     kinds = {by_extension(name) for name in readable}
     if len(kinds) == 1:
         return readable
@@ -584,7 +589,60 @@ def _of_one_kind(files: Sequence[str]) -> list[str]:
     if maps:
         return maps
     tables = [name for name in readable if by_extension(name) != "raster"]
+    maps = [name for name in readable if by_extension(name) == "raster"]
+    if tables and len(maps) >= len(tables) and not any(map(_may_be_table, tables)):
+        return maps
     return tables or readable  # a chart next to tables is not a label map
+
+
+def _may_be_table(file: str) -> bool:
+    """Return whether a file next to label maps may be a table, unlike a text or metadata.
+
+    Tables have several columns, or a column of a known name.
+    """
+    format_ = by_extension(file)
+    if format_ not in ("csv", "json", "ndjson"):
+        return True
+    with _open_text(file) as lines:
+        head = lines.readline(_LOOKED_AT) if format_ == "csv" else lines.read(_LOOKED_AT)
+    names = [name.strip().casefold() for name in re.split(r'[,\t;|"]', head)]
+    if len(head) == _LOOKED_AT or (format_ == "csv" and len([*filter(None, names)]) > 1):
+        return True
+    columns = [column for table in TABLES for column in table.columns]
+    return any(not {column.name, *column.aliases}.isdisjoint(names) for column in columns)
+
+
+def note_unread(files: Sequence[str]) -> list[Note]:
+    """Note tables and images in folders of label maps that are neither read nor named like them.
+
+    Args:
+        files: label maps. Data sets with several files per image get no note.
+    """
+    stems = {os.path.splitext(file)[0] for file in files}
+    folders = sorted({*map(os.path.dirname, files)})
+    if any(stem.endswith(MAPS) for stem in stems) or _MASKS in map(os.path.basename, folders):
+        return []
+    unread = []
+    for folder in folders:
+        for name in sorted(os.listdir(folder)):
+            stem, end = os.path.splitext(name)
+            if name.startswith(_HIDDEN) or name == LISTED or os.path.join(folder, stem) in stems:
+                continue
+            if by_extension(name) or end.lower() in _PICTURES:
+                unread.append(name)
+    if not unread:
+        return []
+    are = "is" if len(unread) == 1 else "are"
+    message = (
+        f"{count_of(len(unread), 'file')} next to label maps {are} not read: {listing(unread)}."
+    )
+    if any(name.lower().endswith(_PICTURES) for name in unread):
+        message += " Label maps are written as PNG or TIFF."
+    return [Note("files_unread", message, len(unread), facts={"files": unread[:5]})]
+
+
+_PICTURES = (".jpg", ".jpeg", ".webp", ".jp2")
+"""Extensions of images that are not read as label maps."""
 
 
 _HIDDEN = (".", "_")

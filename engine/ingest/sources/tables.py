@@ -27,7 +27,7 @@ from ..source import SEGMENTED, Source, of_frame
 from . import formats
 from .explain import explain
 from .objects import COLUMNS, open_object
-from .scanning import expand, is_remote, looks_wild, partitions_of, scan
+from .scanning import expand, is_remote, looks_wild, note_unread, partitions_of, scan
 from .table_formats import open_table
 
 READ_FAILURES: tuple[type[BaseException], ...] = (
@@ -162,6 +162,8 @@ def _open_paths(
             files=[first, odd],
         )
     format_ = kinds[files[0]]
+    if len(files) == 1 and os.path.isdir(paths[0]):
+        description = files[0]
     if len(files) > 1 and len(paths) == 1:
         description = f"{paths[0]}: {len(files):,} files"
     if room is not None:
@@ -183,7 +185,9 @@ def _open_paths(
     if format_ == "raster":
         from .objects import open_label_map_files
 
-        return open_label_map_files(files, description)
+        source = open_label_map_files(files, description)
+        source.notes = tuple(note_unread(files) if all(map(os.path.isdir, paths)) else ())
+        return source
     source = Source(pl.LazyFrame(), description, format_, tuple(files), held=footprints)
     if len(files) > 1 or files != paths:
         source.partitions = partitions_of(files, description)

@@ -500,6 +500,9 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     frames.notes += weightless_notes(units, batch.labels, batch.datums)
     confident = confidence_notes([(units, scored)], batch.labels)
     frames.notes += confident or notes_of(batch, units, whole=frames.whole)
+    if frames.whole and len(batch.datums) and not batch.labels.frame.height:
+        message = "no row has a label: there are no numbers."
+        frames.notes.append(Note("no_rows", message, 0, warning=True))
     beside = {
         "per_datum": batch.sequences,
         "examples": "confusion" in needs and settings.examples_given,

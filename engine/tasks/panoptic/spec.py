@@ -107,11 +107,12 @@ def map_places(
 def _refuse_two_maps(side: Side, rows: Array) -> None:
     """Refuse an image whose rows name several maps."""
     names = [name for name in ("raster", "raster_band") if name in side.frame.columns]
-    if side.frame["raster"].dtype != pl.String:  # pixels: that of the first row counts
-        names = names[1:]
-    if not names:
-        return
-    seen = side.frame[rows].select(names).with_columns(datum=side.datum[rows], row=rows)
+    maps = side.frame.select(names)
+    if rows.size < maps.height:
+        maps = maps[rows]
+    if maps["raster"].dtype != pl.String:  # pixels in memory
+        maps = maps.with_columns(_hashes(maps["raster"]))
+    seen = maps.with_columns(datum=side.datum[rows], row=rows)
     several = (
         seen.group_by("datum", maintain_order=True)
         .agg(pl.col("row").first(), pl.struct(names).n_unique().alias("n"))
@@ -125,6 +126,27 @@ def _refuse_two_maps(side: Side, rows: Array) -> None:
             column="raster",
             count=several.height,
         )
+
+
+_LINES = 32  # of each map, which differ if an image was predicted twice
+
+
+def _hashes(maps: pl.Series) -> pl.Series:
+    """Return a hash of some lines of each map in memory; each array is read once."""
+    if isinstance(maps.dtype, pl.Array):
+        block = maps.to_numpy()
+        lines = block[:, :: max(1, block.shape[1] // _LINES)]
+        return pl.Series(maps.name, lines.reshape(len(maps), -1)).hash()
+    if maps.dtype != pl.Object:
+        height = maps.list.len().max()
+        assert isinstance(height, int)
+        return maps.list.gather_every(max(1, height // _LINES)).hash()
+    hashes = {}
+    for key, one in {id(one): one for one in maps}.items():
+        pixels = np.asarray(one)
+        lines = pixels[:: max(1, len(pixels) // _LINES)].astype(np.int64)
+        hashes[key] = hash((pixels.shape, lines.tobytes()))
+    return pl.Series(maps.name, [hashes[id(one)] for one in maps])
 
 
 def _paint(

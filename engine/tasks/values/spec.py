@@ -62,7 +62,8 @@ class Findings(msgspec.Struct):
         wide: the columns of values were chosen by default.
         datums: number of datums.
         status: metric -> number of datums per status, in the order of ``STATUS``.
-        averaged: metric -> number of rows, and of datums, of which several rows became one value.
+        averaged: metric -> number of rows, and of datums, of which several rows became one value,
+            and of rows without a value that others of their datum replace.
         shares: metric of numbers -> number of parts with values, and of those whose values make a
             proportion.
         marks: metric -> usual marks of missing values beyond ``others``, and their rows.
@@ -193,7 +194,11 @@ def _columns(
         many = np.bincount(datum, minlength=n)
         if many.max() > 1:
             share = None if share is None else False
-            findings.averaged[name] = [int(many[many > 1].sum()), int((many > 1).sum())]
+            left_out = int(missing.sum())
+            if left_out:
+                filled = np.bincount(datum[~missing], minlength=n) > 0
+                left_out = int((missing & filled[datum]).sum())
+            findings.averaged[name] = [int(many[many > 1].sum()), int((many > 1).sum()), left_out]
             value, datums = _averaged(value, datum)
             missing = np.isnan(value)
             weight = None if weight is None else _averaged(weight, datum)[0]
@@ -334,7 +339,13 @@ def notes(findings: Findings, settings: Settings, needs: frozenset[str]) -> list
             f"{count_of(rows, 'row')} of {count_of(datums, 'datum')} with several rows are averaged"
             f" within their datum: {listing([*several], most=_NAMED)}."
         )
-        result.append(Note("values_averaged", message, rows, facts={"metrics": [*several][:20]}))
+        gaps = {name: counts[2] for name, counts in several.items() if counts[2]}
+        if gaps:
+            shown = ", ".join(f"{name} {count:,}" for name, count in [*gaps.items()][:_NAMED])
+            message += f" Rows without a value are left out of these means: {shown}."
+        missing = {"missing": dict([*gaps.items()][:20])} if gaps else {}
+        several_facts = {"metrics": [*several][:20], **missing}
+        result.append(Note("values_averaged", message, rows, facts=several_facts))
     return result
 
 
