@@ -162,7 +162,8 @@ def _open_paths(
             files=[first, odd],
         )
     format_ = kinds[files[0]]
-    if len(files) == 1 and os.path.isdir(paths[0]):
+    pictures = format_ != "raster" and os.path.isdir(paths[0]) and len(files) == 1
+    if pictures and "raster" in map(by_extension, os.listdir(paths[0])):
         description = files[0]
     if len(files) > 1 and len(paths) == 1:
         description = f"{paths[0]}: {len(files):,} files"
