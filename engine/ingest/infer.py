@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -174,7 +174,8 @@ def unread(
     schema: Mapping[str, pl.DataType], naming: Naming, table: Table, sliced: Sequence[str]
 ) -> list[Note]:
     """Return notes on unread columns that a user may expect to count."""
-    notes, here = [], {*map(folded, schema)}
+    notes: list[Note] = []
+    here = {*map(folded, schema)} if table.unread else set[str]()
     for column, reason in table.unread:
         names = {*map(str.casefold, (column.name, *column.aliases))}
         if names.isdisjoint(here):
@@ -184,10 +185,28 @@ def unread(
         if idle:
             message = f"{table.side.replace('_', ' ')}: column {idle[0]!r} is not read: {reason}."
             notes.append(Note("unread_column", message, len(idle)))
-    used = {*naming.used, *sliced}
+    if table.values and len(schema) > len(naming.exprs):
+        notes += _second_values(schema, {*naming.used, *sliced}, table)
+    if table.wide and "score" not in naming.exprs:
+        used = {*naming.used, *sliced}
+        others = [name for name in schema if name not in used]
+        for prefix, some in _by_prefix(others, schema).items():
+            message = (
+                f"{table.side.replace('_', ' ')}: {listing(some)} are not read. If they are scores"
+                f" of a label each, write {option('score_columns', f'{prefix}*')}."
+            )
+            notes.append(Note("unread_column", message, len(some)))
+    return notes
+
+
+def _second_values(
+    schema: Mapping[str, pl.DataType], used: Container[str], table: Table
+) -> list[Note]:
+    """Return notes on columns that could be values, next to one of the canonical name."""
+    notes = []
     for column in table.columns:
         name = column.name
-        if not any(name in pair for pair in table.values) or name not in here & used:
+        if name not in schema or name not in used or not any(name in one for one in table.values):
             continue
         idle = [
             mine
@@ -198,18 +217,9 @@ def unread(
         if idle:
             message = (
                 f"{table.side.replace('_', ' ')}: column {name!r} is read, not {listing(idle)}. To"
-                " choose another, write"
-                f" {option('columns', {idle[0]: name})}."
+                f" choose another, write {option('columns', {idle[0]: name})}."
             )
             notes.append(Note("unread_column", message, len(idle)))
-    if table.wide and "score" not in naming.exprs:
-        others = [name for name in schema if name not in used]
-        for prefix, some in _by_prefix(others, schema).items():
-            message = (
-                f"{table.side.replace('_', ' ')}: {listing(some)} are not read. If they are scores"
-                f" of a label each, write {option('score_columns', f'{prefix}*')}."
-            )
-            notes.append(Note("unread_column", message, len(some)))
     return notes
 
 
