@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ...geometry.columns import binary_column
 from ...kernels import json as scanner
 from ...kernels.json import FLOAT, MISSING, NUMBERS, WHOLE
 from ...schemas.arrays import Array
@@ -444,13 +445,10 @@ def _column(name: str, kind: Array, value: Array, pool: Array, *, raw: bool) -> 
         if present == {NUMBERS}:
             flat = pool[: limits[-1]].view(np.float64).copy()
             return list_column(flat, limits, lacking).alias(name)
-        import pyarrow as pa
-
-        joined = pool.view(np.uint8)[: limits[-1]].copy()
-        valid = None if lacking is None else pa.array(~lacking).buffers()[1]
-        parts = [valid, pa.py_buffer(limits), pa.py_buffer(joined)]
-        arrow = pa.LargeBinaryArray.from_buffers(pa.large_binary(), kind.size, parts)
-        column = pl.Series(name, pl.from_arrow(arrow))
+        joined = pool.view(np.uint8)[: limits[-1]]
+        column = binary_column(joined, limits).alias(name)
+        if lacking is not None:
+            column = column.set(pl.Series(lacking), None)
         if raw:
             return column
         if (joined == ord("\\")).any():
