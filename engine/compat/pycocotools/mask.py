@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 
 from ...executors import Threads
 from ...geometry.columns import Over, offsets_of
@@ -63,6 +62,8 @@ def masks_of(
             continue
         some = [regions[i] for i in rows.tolist()]
         if kind == _RINGS:
+            import pyarrow as pa  # boxes do without
+
             rings = [*chain.from_iterable(some)]
             flat = np.fromiter(chain.from_iterable(rings), np.float64, sum(map(len, rings)))
             column: Any = pa.LargeListArray.from_arrays(offsets_of(_lengths(rings)), pa.array(flat))
