@@ -15,7 +15,7 @@ import msgspec
 
 from .errors import OptionError, invalid, unknown
 from .options import DECLARED, FIELDS, Options, checked, checked_names, kind_of
-from .wording import option
+from .wording import as_list, option
 
 # Metrics as users write them: a name, or a name with a cut-off behind an ``@``.
 
@@ -444,6 +444,8 @@ def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) 
             value = _CONVERT[name](value)
         elif get_origin(kind) is tuple:
             value = _as_tuple(name, value, get_args(kind)[0])
+        elif kind is not Any and not hasattr(value, "keys") and isinstance(as_list(value), list):
+            value = as_list(value)  # msgspec takes arrays for mappings
         (untyped if kind is Any else typed)[name] = value
     try:
         options = msgspec.convert(typed, Options, strict=False)
@@ -466,8 +468,7 @@ def path_of(error: Exception) -> str:
 def _as_tuple(name: str, value: Any, kind: type) -> tuple[Any, ...]:
     narrow = str(getattr(value, "dtype", "")).rpartition(".")[2]
     if isinstance(value, str) or not isinstance(value, (Sequence, set, frozenset)):
-        if hasattr(value, "tolist"):
-            value = value.tolist()
+        value = as_list(value)
         value = value if isinstance(value, (list, tuple)) else [value]
     try:
         if DECLARED[name].decimals and narrow in ("float16", "float32"):
@@ -498,8 +499,7 @@ def _as_ranges(value: Any) -> dict[str, tuple[float, float]]:
 def _as_stop_words(value: Any) -> tuple[str, ...] | str:
     if isinstance(value, (str, PathLike)):
         return fspath(value)
-    if hasattr(value, "tolist"):
-        value = value.tolist()
+    value = as_list(value)
     words = list(value) if isinstance(value, (Sequence, set, frozenset)) else [value]
     wrong = [word for word in words if not isinstance(word, str)]
     if wrong:
@@ -565,8 +565,7 @@ def as_sigmas(value: Any) -> Any:
         return {getattr(k, "item", lambda k=k: k)(): as_sigmas(v) for k, v in value.items()}
     if isinstance(value, PathLike):
         return fspath(value)
-    if hasattr(value, "tolist"):
-        value = value.tolist()
+    value = as_list(value)
     if isinstance(value, str):
         return value
     several = isinstance(value, Sequence)
@@ -594,7 +593,7 @@ def _as_score_columns(value: Any) -> tuple[str, ...] | dict[str | int | bool, st
         ):
             return mapped
     else:
-        names = [value] if isinstance(value, str) else value
+        names = [value] if isinstance(value, str) else as_list(value)
         if isinstance(names, Sequence) and names and all(isinstance(name, str) for name in names):
             return tuple(names)
     raise invalid(
@@ -607,8 +606,7 @@ def _as_score_columns(value: Any) -> tuple[str, ...] | dict[str | int | bool, st
 
 def _as_metrics(value: Any) -> tuple[str, ...]:
     """Names of metrics; own metrics become the references by which a run finds them."""
-    if hasattr(value, "tolist"):
-        value = value.tolist()
+    value = as_list(value)
     several = isinstance(value, (Sequence, set, frozenset)) and not isinstance(value, str)
     names = []
     references: dict[str, Any] = {}
@@ -632,9 +630,20 @@ def _as_metrics(value: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _as_label(label: Any) -> Any:
+    listed = as_list(label)
+    if listed is label or not isinstance(listed, list):
+        return listed
+    if len(listed) != 1:
+        raise invalid("positive_label", listed, "write one label.")
+    return listed[0]
+
+
 def _with_texts(pairs: Any) -> Any:
     """Return a mapping whose values may be numbers with texts in their place."""
-    return {key: str(one) for key, one in pairs.items()} if isinstance(pairs, Mapping) else pairs
+    if isinstance(pairs, Mapping):
+        return {key: str(one) for key, one in pairs.items()}
+    return as_list(pairs)
 
 
 _CONVERT: dict[str, Callable[[Any], Any]] = {
@@ -650,7 +659,7 @@ _CONVERT: dict[str, Callable[[Any], Any]] = {
     "regions": partial(as_table, "regions"),
     "human": partial(as_table, "human"),
     "match": lambda name: str(name).lower().removesuffix("_match"),
-    "positive_label": lambda label: label.item() if hasattr(label, "item") else label,
+    "positive_label": _as_label,
 }
 """Option -> function from its value as users give it."""
 

@@ -95,8 +95,17 @@ def options_in(text: str) -> tuple[str, ...]:
 
 
 def _plain(value: Any) -> Any:
-    """NumPy's scalars as Python's, anything else as words."""
-    return value.item() if hasattr(value, "item") else str(value)
+    """Scalars, arrays and series as Python's, anything else as words."""
+    listed = as_list(value)
+    return str(value) if listed is value else listed
+
+
+def as_list(value: Any) -> Any:
+    """Return arrays, series and rows as lists, NumPy's scalars as Python's; others as they are."""
+    for name in ("tolist", "to_list", "to_dicts"):
+        if callable(convert := getattr(value, name, None)):
+            return convert()
+    return value
 
 
 def _rendered(text: str, write: Callable[..., str]) -> str:

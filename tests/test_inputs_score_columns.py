@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from loading import load_frames
@@ -229,3 +230,34 @@ def test_one_column_of_scores_for_two_classes() -> None:
     card = ee.score(one, metrics=["ROCAUC", "Accuracy"])
     assert card.value("ROCAUC") == pytest.approx(8 / 9)  # as scikit-learn
     assert card.value("Accuracy") == pytest.approx(4 / 6)
+
+
+NAMES = ["s_a", "s_b"]
+LISTED = {
+    "numpy": np.array(NAMES),
+    "pandas Series": pd.Series(NAMES),
+    "pandas Index": pd.Index(NAMES),
+    "polars Series": pl.Series(NAMES),
+}
+SCORED = {"actual": ["a", "b"], "s_a": [0.9, 0.2], "s_b": [0.1, 0.8]}
+
+
+@pytest.mark.parametrize("names", LISTED.values(), ids=LISTED)
+def test_names_in_arrays_and_series(names: Any) -> None:
+    card = ee.score(SCORED, task="classification", score_columns=names, metrics=["Accuracy"])
+    assert card.value("Accuracy") == 1.0
+    assert make_options(by=names, stop_words=names).by == tuple(NAMES)
+
+
+@pytest.mark.parametrize("values", [*LISTED.values(), pl.DataFrame({"a": NAMES})])
+@pytest.mark.parametrize("option", ["where", "columns", "better", "area_ranges", "positive_label"])
+def test_arrays_and_series_in_place_of_mappings_are_refused(option: str, values: Any) -> None:
+    with pytest.raises(ee.OptionError) as caught:
+        make_options(**{option: values})
+    assert (caught.value.code, caught.value.facts["option"]) == ("option_value", option)
+
+
+def test_mappings_of_pandas_and_single_labels_in_arrays_are_read() -> None:
+    assert make_options(columns=pd.Series({"z": "actual"})).columns == {"z": "actual"}
+    for label in (np.array(["a"]), pl.Series(["a"]), np.str_("a")):
+        assert make_options(positive_label=label).positive_label == "a"
