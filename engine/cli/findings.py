@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from ..schemas.results import QUALITIES, WAYS
+from ..schemas.label_errors import QUALITIES, WAYS
 from ..schemas.wording import in_shell
 from .base import (
     FOR_PEOPLE,

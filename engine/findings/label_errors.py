@@ -14,10 +14,10 @@ from ..progress import Progress, heard
 from ..run import card_of_run, class_names, is_scored, refusal, refuse_tables
 from ..schemas.contract import NAMES
 from ..schemas.errors import ResultError, invalid, unknown
+from ..schemas.label_errors import QUALITIES, REASONS, WAYS
 from ..schemas.named import Named
 from ..schemas.option_values import make_options
 from ..schemas.options import Options
-from ..schemas.results import QUALITIES, REASONS, WAYS
 from ..schemas.wording import option
 from . import FindingResult, with_boxes, with_names
 

@@ -16,8 +16,9 @@ from ...kernels.sums import ExactSums
 from ...metrics import get
 from ...metrics.averages import in_use
 from ...schemas.arrays import Array
+from ...schemas.label_errors import OTHER_LABEL, WAYS
 from ...schemas.option_values import in_name
-from ...schemas.results import OTHER_LABEL, WAYS, empty_frame, frame_schema, in_schema
+from ...schemas.results import empty_frame, frame_schema, in_schema
 from ...tallies.scored_view import ScoredView
 from ...tallies.sorted_scores import Sorted
 from ...tallies.stored import PartGroups

@@ -24,9 +24,10 @@ from ...kernels.matching import (
 )
 from ...schemas.arrays import Array
 from ...schemas.errors import invalid
-from ...schemas.results import DUPLICATE as label_errors_DUPLICATE
-from ...schemas.results import LOCATION as label_errors_LOCATION
-from ...schemas.results import MISSING, OTHER_LABEL, TINY, UNFOUND, empty_frame, frame_schema
+from ...schemas.label_errors import DUPLICATE as label_errors_DUPLICATE
+from ...schemas.label_errors import LOCATION as label_errors_LOCATION
+from ...schemas.label_errors import MISSING, OTHER_LABEL, TINY, UNFOUND
+from ...schemas.results import empty_frame, frame_schema
 from ...tallies.merging import merge_ranked
 from ...tallies.ranked import Interpolation, Ranked, RankedAside, Variants
 from ...tallies.registry import stored_as
@@ -569,7 +570,7 @@ class _ErrorReason(NamedTuple):
     """Label errors of one reason.
 
     Attributes:
-        reason: of :mod:`evalengine.schemas.results`.
+        reason: of :mod:`evalengine.schemas.label_errors`.
         suspicion: float64 [k], between 0 and 1.
         truth: int32 [k], the ground truth; -1 for none.
         prediction: int32 [k], the ranked prediction; -1 for none.
