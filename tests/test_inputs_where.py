@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 import polars as pl
@@ -200,3 +201,89 @@ def test_other_texts_are_no_times(where: str) -> None:
     with pytest.raises(ee.InputError) as error:
         ee.score(table, task="classification", metrics=["Accuracy"], where=where)
     assert error.value.code == "wrong_dtype"
+
+
+DAYS = pl.Series("g", [date(2020, 1, 1), date(2020, 1, 31), None, date(2021, 6, 1)])
+MOMENTS = DAYS.cast(pl.Datetime("us")) + timedelta(hours=12, microseconds=5)
+OF_KIND = {
+    "date": DAYS,
+    "moment": MOMENTS,
+    "milliseconds": MOMENTS.cast(pl.Datetime("ms")),
+    "zone": MOMENTS.dt.replace_time_zone("Europe/Berlin"),
+    "nanoseconds": MOMENTS.cast(pl.Datetime("ns", "UTC")),
+    "time": MOMENTS.dt.time(),
+}
+SELECTED = [
+    ("date", "g = '2020-01-01'", [0]),
+    ("date", "'2020-01-31' <= g", [1, 3]),
+    ("date", "g != '2020-01-31' AND name <> 'g = ''2020-01-01'''", [0, 3]),
+    ("date", "\"g\" IN ('2020-01-01','2021-06-01')", [0, 3]),
+    ("date", "g not between '2020-01-02' and '2020-12-31' AND name > 'A'", [0, 3]),
+    ("date", "g > DATE '2020-01-01' AND g < '2021-01-01'", [1]),
+    ("date", "g > '1960-01-01' AND g < '2020-02-01'", [0, 1]),
+    ("moment", "g > '2020-01-31'", [1, 3]),
+    ("moment", "g = '2020-01-01 12:00:00.000005' OR g > '2021-01-01T00:00'", [0, 3]),
+    ("milliseconds", "g = '2020-01-01 12:00:00'", [0]),
+    ("zone", "g <= '2020-01-31 12:00:00.000005'", [0, 1]),
+    ("zone", "g = '2020-01-31 11:00:00.000005Z'", [1]),
+    ("zone", "g < '2021-06-01 10:00:00.000005+00:00'", [0, 1]),
+    ("zone", "g > TIMESTAMP '2020-01-31 12:00:00' AND name <> '2020-01-31'", [1, 3]),
+    ("nanoseconds", "g >= '2020-01-31 12:00:00.000005001'", [3]),
+    ("time", "g = '12:00:00.000005' OR g < '11:59'", [0, 1, 3]),
+]
+
+
+def dated(kind: str) -> pl.DataFrame:
+    rows = {"datum_id": range(4), "y_true": [0, 1, 0, 1], "y_pred": [0, 1, 1, 1], "name": [*"abcd"]}
+    return pl.DataFrame(rows).with_columns(OF_KIND[kind])
+
+
+@pytest.mark.parametrize(("kind", "where", "rows"), SELECTED)
+def test_comparisons_of_times_with_texts_are_exact(kind: str, where: str, rows: list[int]) -> None:
+    card = ee.score(dated(kind), task="classification", metrics=["Accuracy"], where=where)
+    only = dated(kind).filter(pl.col("datum_id").is_in(rows))
+    expected = ee.score(only, task="classification", metrics=["Accuracy"])
+    assert card.value("Accuracy") == expected.value("Accuracy")
+    (finding,) = [one for one in card.findings if one.code == "where"]
+    assert finding.count == 4 - len(rows)
+
+
+@pytest.mark.parametrize(
+    ("kind", "where"),
+    [
+        ("date", "g = '2020-13-01'"),
+        ("date", "g >= '2020-01-01 12:00'"),
+        ("date", "g > '2020-01'"),
+        ("moment", "g > '2020-01-01T00:00Z'"),
+        ("zone", "g > '2020-03-29 02:30'"),
+        ("time", "g > 'noon'"),
+        ("date", "upper(g) = '2020-01-01'"),
+    ],
+)
+def test_texts_that_are_no_such_date_are_refused_with_the_way_out(kind: str, where: str) -> None:
+    with pytest.raises(ee.InputError, match=r"g >= '2020-01-31'") as caught:
+        ee.score(dated(kind), task="classification", where=where)
+    assert caught.value.code == "wrong_dtype"
+    assert "python" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", OF_KIND)
+def test_the_condition_of_a_slice_of_times_selects_it(kind: str) -> None:
+    n = 200
+    true, wrong = [0, 1] * n, [i // 2 % 2 for i in range(2 * n)]
+    table = pl.DataFrame({"datum_id": range(2 * n), "y_true": true}).with_columns(
+        y_pred=pl.Series(true) ^ pl.Series(wrong),
+        g=OF_KIND[kind].gather([0, 0, 3, 3] * (n // 2)) if kind != "time" else
+        pl.Series([time(1), time(1), time(2, 30), time(2, 30)] * (n // 2)),
+    )  # fmt: skip
+    (row,) = ee.find_slices(table, task="classification").frame.to_dicts()
+    card = ee.score(table, task="classification", where=row["where"], metrics=["Accuracy"])
+    assert card.value("Accuracy") == 0.0
+
+
+def test_hours_that_clocks_repeat_are_told_apart() -> None:
+    utc = [datetime(2020, 10, 25, hour, 30, tzinfo=UTC) for hour in (0, 1, 2)]
+    rows = {"datum_id": range(3), "y_true": [0, 1, 0], "y_pred": [0, 1, 1], "g": utc}
+    table = pl.DataFrame(rows).with_columns(pl.col("g").dt.convert_time_zone("Europe/Berlin"))
+    card = ee.score(table, task="classification", where="g = '2020-10-25 02:30:00+02:00'")
+    assert [one.count for one in card.findings if one.code == "where"] == [2]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from itertools import product
 
 import msgspec
@@ -12,7 +12,8 @@ import polars as pl
 
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABLE
 from ..schemas.errors import InputError, did_you_mean, unknown
-from ..schemas.wording import option
+from ..schemas.wording import option, sql_name
+from .dtypes import moments
 from .ids import distinct
 from .problems import Note, count_of
 from .recognise import Side
@@ -89,10 +90,7 @@ def plan_where(
         plan = _one_for_all(parse(where), tables, by)
     else:
         plan = _one_each(where, tables)
-    for side, condition in plan.items():  # each its own, as dtypes may differ
-        plan[side] = msgspec.structs.replace(condition)
-        _try(plan[side], tables[side], side)
-    return plan
+    return {side: _tried(condition, tables[side], side) for side, condition in plan.items()}
 
 
 def filtered(frame: pl.LazyFrame, table: Side, condition: Condition) -> pl.LazyFrame:
@@ -207,21 +205,30 @@ def _names(sides: Mapping[str, Side] | list[str]) -> str:
     return " or ".join(side.replace("_", " ") for side in sides)
 
 
-def _try(condition: Condition, table: Side, side: str) -> None:
-    """Types are tried on no rows at all, so that a wrong one is not found half way through."""
+def _tried(condition: Condition, table: Side, side: str) -> Condition:
+    """Types are tried on no rows at all, so that a wrong one is not found half way through.
+
+    Returns:
+        The condition; texts that are compared with dates and times are cast to these.
+    """
     empty = _extended(pl.DataFrame(schema=table.schema).lazy(), table, condition.names)
     try:
-        try:
-            dtype = empty.select(condition.expr.alias("where")).collect().schema["where"]
-        except pl.exceptions.PolarsError:
-            condition.expr = _with_times(condition.text, empty.select(condition.names))
-            dtype = empty.select(condition.expr.alias("where")).collect().schema["where"]
+        dtype = empty.select(condition.expr.alias("where")).collect().schema["where"]
     except pl.exceptions.PolarsError as error:
         schema = empty.collect_schema()
+        times = {name: schema[name] for name in condition.names if schema[name].is_temporal()}
+        text, strange = _with_times(condition.text, times)
+        if not strange and text != condition.text:
+            cast = msgspec.structs.replace(condition, expr=parse(text).expr)
+            with contextlib.suppress(pl.exceptions.PolarsError):
+                empty.select(cast.expr).collect()
+                return cast
         kinds = ", ".join(f"{name} is {schema[name]}" for name in condition.names)
-        why = _first_line(error)
-        if "native python" in why:  # Polars on dates compared with a text
-            why = "dates and times are compared with texts as '2020-01-31' or '2020-01-31 12:00:00'"
+        why = f"{', '.join(strange)}: no value of its type" if strange else _first_line(error)
+        if times:
+            why = f"{why.partition(' (create native')[0]}. Compare dates and times with texts such"
+            why += f" as {sql_name(next(iter(times)))} >= '2020-01-31', or '2020-01-31 12:00:00'"
+            why += ", '12:00:00'"
         raise InputError(
             f"{option('where', condition.text)}: cannot be applied to the {side.replace('_', ' ')}:"
             f" {why}; {kinds}.",
@@ -236,52 +243,75 @@ def _try(condition: Condition, table: Side, side: str) -> None:
             code="not_a_condition",
             value=condition.text,
         )
+    return condition
 
 
-_TIME = re.compile(
-    r"(?<!DATE )(?<!TIME )(?<!TIMESTAMP )'(\d{4}-\d\d-\d\d)?[T ]?"
-    r"(\d\d:\d\d(?::\d\d(?:\.\d+)?)?)?(Z|[+-]\d\d:\d\d)?'",
-    re.IGNORECASE,
-)
+_TEXT = r"(?:\b(?i:date|time|timestamp)\s+)?'(?:[^']|'')*'"
+_COMPARED = r"\s*(?:[<>!]=|<>|[<>=])\s*"
 
 
-def _with_times(text: str, frame: pl.LazyFrame) -> pl.Expr:
-    """Parse a condition whose texts of dates and times are meant as such.
-
-    Columns with a time zone are compared by the time on its clocks.
+def _with_times(text: str, times: Mapping[str, pl.DataType]) -> tuple[str, list[str]]:
+    """Rewrite comparisons of dates and times with texts as those of their numbers.
 
     Args:
-        frame: columns of the condition, to determine their dtypes.
+        times: columns of dates and times -> dtype.
+
+    Returns:
+        The condition, and the texts that are no values of their column.
     """
+    strange: list[str] = []
+    names = {sql_name(name): name for name in times} | {f'"{name}"': name for name in times}
+    if not names:
+        return text, strange
+    column = rf"(?<![\w.])(?:{'|'.join(map(re.escape, names))})(?![\w.(])"
+    several = rf"\s*\(\s*{_TEXT}(?:\s*,\s*{_TEXT})*\s*\)"
+    between = rf"\s+{_TEXT}\s+(?i:and)\s+{_TEXT}"
+    pattern = (
+        rf"(?P<compared>{_TEXT}{_COMPARED}{column}"
+        rf"|{column}(?:{_COMPARED}{_TEXT}|\s+(?i:not\s+)?(?:(?i:in){several}|(?i:between){between})))"
+        rf'|{_TEXT}|"[^"]*"'
+    )
 
-    schema = frame.collect_schema()
-    zones = {
-        name: dtype.time_zone
-        for name, dtype in schema.items()
-        if isinstance(dtype, pl.Datetime) and dtype.time_zone
-    }
+    def number(given: str, dtype: pl.DataType) -> str:
+        value = _physical(given.partition("'")[2][:-1], dtype)
+        if value is None:
+            strange.append(given)
+        return str(value)
 
-    def typed(match: re.Match[str]) -> str:
-        date, time, offset = match.groups()
-        if offset:
-            if not (date and time) or len({*zones.values()}) != 1:
-                return match[0]
-            moment = datetime.fromisoformat(f"{date} {time}{offset}").astimezone(UTC)
-            in_zone = pl.lit(moment).dt.convert_time_zone(next(iter(zones.values())))
-            return f"TIMESTAMP '{pl.select(in_zone.dt.replace_time_zone(None)).item()}'"
-        parts = [part for part in (date, time) if part]
-        kind = ("DATE" if date else "TIME") if len(parts) == 1 else "TIMESTAMP"
-        return f"{kind} '{' '.join(parts)}'" if parts else match[0]
+    def rewritten(found: re.Match[str]) -> str:
+        if found["compared"] is None:
+            return found[0]
+        name = re.search(column, re.sub(_TEXT, "", found[0]))
+        assert name is not None
+        dtype = times[names[name[0]]]
+        parts = re.split(f"({_TEXT})", found[0])
+        parts[::2] = [re.sub(column, r"CAST(\g<0> AS BIGINT)", one) for one in parts[::2]]
+        parts[1::2] = [number(one, dtype) for one in parts[1::2]]
+        return "".join(parts)
 
-    expr = pl.sql_expr(_TIME.sub(typed, text))
-    if not zones:
-        return expr
-    zoned = [pl.col(name).dt.replace_time_zone(None) for name in zones]
+    return re.sub(pattern, rewritten, text), strange
 
-    def by_clock(rows: pl.Series) -> pl.Series:
-        return rows.struct.unnest().with_columns(zoned).select(expr).to_series()
 
-    return pl.struct(schema.names()).map_batches(by_clock, return_dtype=pl.Boolean)
+def _physical(text: str, dtype: pl.DataType) -> int | None:
+    """Return the number that represents a date or time of a dtype; None if it is not exact."""
+    text = text.strip()
+    given = pl.Series([text])
+    try:
+        if dtype == pl.Time:
+            given += ":00" if len(text) == len("12:00") else ""
+            parsed = given.str.to_time("%H:%M:%S%.f", strict=False)
+        else:
+            day = given.str.contains(r"^\d{4}-\d\d-\d\d")
+            parsed = moments(given.set(~day, None), "ns" if "1678" <= text[:4] < "2262" else "us")
+            own, zone = (getattr(one, "time_zone", None) for one in (parsed.dtype, dtype))
+            if own and not zone:
+                return None
+            parsed = parsed.dt.replace_time_zone(zone) if zone and not own else parsed
+        value = parsed.cast(dtype)
+        exact = value.cast(parsed.dtype) == parsed
+    except pl.exceptions.PolarsError:  # an hour that a change of clocks skips or repeats
+        return None
+    return value.to_physical()[0] if exact[0] else None
 
 
 def _first_line(error: BaseException) -> str:
