@@ -54,12 +54,14 @@ def flat(column: pl.Series) -> tuple[pl.Series, list[Array]]:
     """
     column, offsets = as_lists(column), []
     while isinstance(column.dtype, pl.List):
-        offsets.append(offsets_of(column.list.len().fill_null(0).to_numpy()))
+        sizes = column.list.len()
+        sizes = sizes.fill_null(0) if sizes.null_count() else sizes
+        offsets.append(offsets_of(sizes.to_numpy()))
         column = column.explode(empty_as_null=False, keep_nulls=False)
     return column.rechunk(), offsets
 
 
-_FEW_TEXTS = 8
+_FEW_TEXTS = 256
 """Texts that Python encodes faster than Polars."""
 
 
