@@ -218,6 +218,8 @@ def proportion(data: Labelled, hit: Array, chosen: Array) -> Number:
         )
         independent = float(effective_trials(value, trials, variance, z, t, alike))
         trials = independent * (t / z) ** 2
+    if not trials > 0:  # one weight swamps the others
+        return Number(value, n=n, reason="no interval: a few labels have all weight")
     none = np.zeros((0, 1))
     bounds = wilson(
         Sample(
@@ -634,7 +636,11 @@ def read_labels(
     twice = pl.struct(_KEY).is_duplicated()
     way = " Several annotators of a row are distinguished by a column annotator."
     _refuse_rows(rows, twice, before, "datum_id", f"a second label of the same datum.{way}")
-    return rows.with_columns(pl.col("datum_id").cast(ids)), notes
+    cast = pl.col("datum_id").cast(ids, strict=False)
+    _refuse_rows(
+        rows, cast.is_null(), before, "datum_id", f"an id that is no {ids}, as others are."
+    )
+    return rows.with_columns(cast), notes
 
 
 def _scored(

@@ -537,3 +537,13 @@ def test_weights_of_verdicts_are_not_read():
     card = ee.score(table.with_columns(weight=pl.lit(2.0)))
     assert [one.code for one in card.findings] == ["unread_column"]
     assert card.value("Bias") == ee.score(table).value("Bias")
+
+
+def test_weights_and_ids_beyond_all_others_are_no_crash():
+    datums = range(12)
+    judged = {"datum_id": datums, "metric": ["Faithfulness"] * 12, "verdict": ["yes", "no"] * 6}
+    human = {"datum_id": range(6), "value": [1, 0] * 3, "label_weight": [1e18, 1.0] * 3}
+    assert ee.score(judged, human=human).value("Faithfulness") == 0.5
+    ids = pl.Series("datum_id", [2**64 - 1, 1], dtype=pl.UInt64)
+    with pytest.raises(ee.InputError, match="18446744073709551615"):
+        ee.score(judged, human=pl.DataFrame([ids]).with_columns(value=1))
