@@ -175,6 +175,8 @@ def test_labels_of_true_and_false(tmp_path: Path) -> None:
         "id,one|two|three|four,actual,predicted\n1,x,a,a\n2,x,b,a\n",
         "id;a, long, very long, name;actual;predicted\n1;x, y;a;a\n2;x;b;a\n",
         'id,"text\n;;;;",actual,predicted\n1,"x\n,,",a,a\n2,x,b,a',
+        f"id,a|b|c|d|e,actual,predicted\n1,{'x' * 40_000},a,a\n2,{'y' * 40_000},b,a\n",
+        "id,actual,predicted," + "x" * 140_000 + ",a|b\n1,a,a," + "y" * 70_000 + ",\n2,a,b,,\n",
     ],
 )
 def test_the_separator_fits_header_and_rows(tmp_path: Path, text: str, packed: bool) -> None:

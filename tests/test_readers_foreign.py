@@ -30,12 +30,16 @@ def test_other_xml(text: str, tmp_path: Path) -> None:
             ee.score(found, path, task="detection")
 
 
-@pytest.mark.parametrize("name", ["a.xlsx", "A.XLSM", "a.ods"])
-def test_workbooks_are_named(name: str, tmp_path: Path) -> None:
-    with zipfile.ZipFile(tmp_path / name, "w") as packed:
-        packed.writestr("xl/workbook.xml", "<workbook/>")
-    with refused("format_unknown", ee.ReadError, match="CSV"):
-        ee.score(str(tmp_path / name))
+def test_workbooks_are_known_by_their_content(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.XLSM", "w") as packed:
+        packed.writestr("docProps/app.xml", "<Properties/>")
+    (tmp_path / "old.xls").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504))
+    for name in ("a.XLSM", "old.xls"):
+        with refused("format_unknown", ee.ReadError, match="CSV"):
+            ee.score(str(tmp_path / name))
+    text = tmp_path / "text.xls"  # as many tools name text
+    text.write_text("id\tactual\tpredicted\n1\ta\ta\n2\ta\tb\n")
+    assert ee.score(text, task="classification", metrics=["Accuracy"]).value("Accuracy") == 0.5
 
 
 def test_carriage_returns_between_rows_are_named(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 from urllib.parse import unquote
@@ -279,7 +280,8 @@ def _first_lines(path: str) -> tuple[str, str]:
     with _open_text(path) as file:
         line = file.readline().removeprefix("\ufeff")
         looked_at = line[:1] == "#" or sum(mark in line for mark in _MARKS) > 1
-        return line, file.read(_LOOKED_AT) if looked_at else ""
+        text = file.read(_LOOKED_AT) if looked_at else ""
+        return line, text[: text.rfind("\n") + 1] if len(text) == _LOOKED_AT else text
 
 
 def _separator(path: str, header: str, following: str) -> str:
@@ -293,13 +295,13 @@ def _separator(path: str, header: str, following: str) -> str:
     if not {".tsv", ".tab"}.isdisjoint(suffix.lower() for suffix in Path(path).suffixes):
         return "\t"
     marks = sorted(_MARKS, key=header.count, reverse=True)
-    rows = [header, *following.splitlines(True)[:_COMPARED]]
-    for mark in marks:
-        if (
-            mark in header
-            and len({len(row) for row in csv.reader(rows, delimiter=mark) if row}) == 1
-        ):
-            return mark
+    candidates = [mark for mark in marks if mark in header and following]
+    rows = [header, *following.split("\n", _COMPARED)[:_COMPARED]]
+    for mark in candidates:
+        with suppress(csv.Error):  # a field above the reader's limit
+            lengths = {len(row) for row in csv.reader(rows, delimiter=mark) if row}
+            if len(lengths) == 1:
+                return mark
     return marks[0]
 
 
@@ -424,7 +426,8 @@ _KNOWN = (
     ),
     (
         "a spreadsheet",
-        rb"^PK\x03\x04.{26,}?(\[Content_Types\]\.xml|_rels/|xl/|mimetypeapplication/vnd\.oasis)",
+        rb"^(PK\x03\x04.{26,}?(\[Content_Types\]\.xml|_rels/|xl/|docProps/|mimetypeapplication/vnd\.oasis)"
+        rb"|\xd0\xcf\x11\xe0)",  # of Excel until 2003
         "the sheet as CSV (UTF-8) or Parquet",
     ),
     ("a pointer of Git LFS", rb"^version https://git-lfs", "the file itself: git lfs pull"),
@@ -441,10 +444,6 @@ _NAMED = {
     ".stm": ("stm transcripts", _TEXTS),
     ".conll": ("CoNLL", "a table with a list of tags per sentence"),
     ".conllu": ("CoNLL-U", "a table with a list of tags per sentence"),
-    ".xlsx": ("an Excel workbook", "its sheet as CSV, saved as CSV UTF-8"),
-    ".xlsm": ("an Excel workbook", "its sheet as CSV, saved as CSV UTF-8"),
-    ".xls": ("an Excel workbook", "its sheet as CSV, saved as CSV UTF-8"),
-    ".ods": ("an OpenDocument spreadsheet", "its sheet as CSV"),
 }
 """Suffixes of formats without marks in their content."""
 _SENTENCE = re.compile(r"[^\W\d_][^\s,]* [^\W\d_][^\s,]* [^\W\d_]")
