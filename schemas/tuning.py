@@ -16,6 +16,7 @@ class Tuning(msgspec.Struct, frozen=True):
         json_bytes: bytes of a JSON file parsed at a time.
         few_rows: maximum rows for which NumPy and Polars code ids, since loading kernels costs
             more.
+        unmarked_rows: maximum rows whose integer ids NumPy marks and looks up, for the same reason.
         few_texts: number of tied strings below which Polars sorts them.
         block_rows: integers marked at a time, which fit in the cache.
         pair_rows: pairs of neighbouring rows compared at a time.
@@ -50,6 +51,7 @@ class Tuning(msgspec.Struct, frozen=True):
 
     json_bytes: int = 1 << 21
     few_rows: int = 50_000
+    unmarked_rows: int = 1_000_000
     few_texts: int = 1000
     block_rows: int = 1 << 16
     pair_rows: int = 1 << 18

@@ -170,11 +170,15 @@ def _pair(
 ) -> tuple[str, ...] | None:
     """The first tuple of names of which every one is an unclaimed column."""
     for names in pairs:
-        candidates = [find.candidates((name,)) for name in names]
-        if all(len(one) == 1 for one in candidates):
-            columns = tuple(one[0] for one in candidates)
+        columns = []
+        for name in names:
+            candidates = find.candidates((name,))
+            if len(candidates) != 1:
+                break
+            columns += candidates
+        else:
             if not numeric or all(find.schema[name].is_numeric() for name in columns):
-                return columns
+                return tuple(columns)
     return None
 
 
@@ -638,18 +642,19 @@ def box_3d_columns(find: Finder, angle_format: str | None) -> Naming | None:
         is_box = values.list.len() == NUMBERS
         boxes = pl.when(is_box).then(_z_up(parts, angle_format)).otherwise(values.cast(_LIST))
         return Naming({BOX3D.name: boxes}, {} if one == BOX3D.name else {one: BOX3D.name})
-    families = _BOXES_3D_CENTRES, _BOXES_3D_EXTENTS
-    centre, extent = (_pair(find, names, numeric=True) for names in families)
-    certain = centre is not None and extent is not None  # others may be boxes in pixels
-    centre, extent = centre or _pair(find, families[0]), extent or _pair(find, families[1])
-    if centre is None or extent is None:
-        return None
+    columns: list[str] = []
+    for names in (_BOXES_3D_CENTRES, _BOXES_3D_EXTENTS):
+        some = _pair(find, names, numeric=True) or _pair(find, names)
+        if some is None:
+            return None
+        columns += some
+    certain = all(find.schema[name].is_numeric() for name in columns)  # or boxes in pixels
     yaws = find.candidates((YAW.name, *YAW.aliases))
     if len(yaws) > 1:
         ways = " or ".join(option("columns", {name: YAW.name}) for name in yaws)
         message = f"columns {', '.join(map(repr, yaws))} could each be the yaw: write {ways}."
         find.refuse(BOX3D.name, message, "ambiguous_column")
-    columns = [*centre, *extent, *yaws[:1]]
+    columns += yaws[:1]
     parts = _numbers(find, columns, BOX3D.name)
     if parts or certain:
         find.used.update(columns)

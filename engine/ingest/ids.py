@@ -132,7 +132,7 @@ def bitmap_of(columns: Sequence[pl.Series], room: int, bucket: Bucket = ALL) -> 
 
 def _flags_of(blocks: Iterable[Array], low: int, span: int, rows: int) -> Array:
     """Flags of int64 values from ``low`` on, bool [span]."""
-    if rows < tuning().few_rows:  # NumPy does without loading the kernel
+    if rows < tuning().unmarked_rows:  # NumPy does without loading the kernel
         flags = np.zeros(span, np.bool_)
         for block in blocks:
             flags[block - signed(low)] = True
@@ -157,7 +157,7 @@ def codes_of(column: pl.Series, low: int, code: Array | None, of: int = 1) -> Ar
         here = out[first : first + block.size]
         if code is None:
             np.subtract(block, signed(low), out=here, casting="unsafe")
-        elif out.size < tuning().few_rows:
+        elif out.size < tuning().unmarked_rows:
             np.take(code, block - signed(low), out=here)
         else:
             from ..kernels.datums import look_up
