@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from itertools import combinations
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -397,44 +396,14 @@ def _lacking(
     lacking = {name: facts.get("lacking", 0) for name, facts in inputs.items()}
     n = max(int(card.run.get("datums", 0)) for card in cards.values())
     spread = max(lacking.values()) - min(lacking.values())
-    differing = 0.0
-    if any(
-        one.code == _MISSING and one.severity == "warning"
-        for c in cards.values()
-        for one in c.findings
-    ):
-        pairs = combinations([facts.get("lacking_by_hash") for facts in inputs.values()], 2)
-        differing = max(_lone_in_one(*pair) for pair in pairs)
-    if not n or (max(spread, differing) < MANY * n and max(lacking.values()) < _MOST * n):
+    if not n or (spread < MANY * n and max(lacking.values()) < _MOST * n):
         return [], False
     shown = ", ".join(f"{name} of {count:,}" for name, count in lacking.items())
-    if differing > spread:
-        shown += f"; of about {differing:,.0f} only one run has one"
     keeps = f" {option('common', True)} keeps them, as they have ground truths." if common else ""
     return [
         f"many of {count_of(n, 'datum')} have no prediction ({shown}), and all that is in them"
         f" counts as missed. Are these predictions whole, and of the same split?{keeps}"
     ], True
-
-
-_MISSING = "datums_without_predictions"
-"""A warning only if they are more than a model misses honestly."""
-_N_BINS = 256
-
-
-def _lone_in_one(one: Mapping[str, int] | None, other: Mapping[str, int] | None) -> float:
-    """Estimate how many datums are missing in only one of two runs, from counts by hash.
-
-    Exactly 0 if the same are missing, or if a run has no counts; otherwise the standard error is 9
-    percent. Source: N. Alon, Y. Matias, M. Szegedy, "The space complexity of approximating the
-    frequency moments" (1996).
-    """
-    if one is None or other is None:
-        return 0.0
-    gaps = [one.get(place, 0) - other.get(place, 0) for place in {*one, *other}]
-    squares = sum(gap**2 for gap in gaps) - sum(gaps) ** 2 / _N_BINS
-    most = sum(one.values()) + sum(other.values())
-    return min(squares / (1 - 1 / _N_BINS), most) if any(gaps) else 0.0
 
 
 def margins(

@@ -33,7 +33,7 @@ from .ingest.geometry import wanted_fields
 from .ingest.infer import infer_task, with_canonical_columns
 from .ingest.opening import Inputs, Tables, open_inputs
 from .ingest.preparing import POINTS, only_keypoints
-from .ingest.problems import BINS, MANY, Note, listing
+from .ingest.problems import MANY, Note, listing
 from .metrics import own as own_metrics
 from .metrics import registry
 from .metrics.own import OwnMetric
@@ -569,8 +569,6 @@ def _run_facts(result: Result, tables: Tables | None, scored: datetime) -> dict[
         inputs[name] = {"source": result.sources.get(name), "rows": height}
         if (kind := f"datums_without_{name}") in counts:
             inputs[name]["lacking"] = counts[kind]
-            if bins := next((n.facts[BINS] for n in result.notes if BINS in n.facts), None):
-                inputs[name]["lacking_by_hash"] = {place: n for place, (n,) in bins.items()}
         if isinstance(path := paths.get(name), (str, Path)):
             inputs[name] |= {"path": str(path), **_digest(path)}
     return {
@@ -699,8 +697,7 @@ def messages_of(
         message, severity = spoken(note.message), "warning" if note.warning else "note"
         sentences.append(message)
         warnings += [message] * note.warning
-        facts = {name: fact for name, fact in note.facts.items() if name != BINS}
-        findings.append(Finding(note.kind, severity, message, note.count, facts))
+        findings.append(Finding(note.kind, severity, message, note.count, note.facts))
     return Messages(tuple(sentences), tuple(warnings), tuple(findings))
 
 

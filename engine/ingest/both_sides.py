@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-import zlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -19,7 +18,7 @@ from . import dtypes
 from .geometry import CORNER_NAMES, iou_with
 from .id_mismatch import mend, samples
 from .ids import DatumIds, distinct
-from .problems import BINS, MANY, PLAIN, DatumNouns, Note, count_of, listing, note_of
+from .problems import MANY, PLAIN, DatumNouns, Note, count_of, listing, note_of
 
 # Labels that seem equal but are written or numbered differently on both sides.
 
@@ -476,8 +475,6 @@ def datum_notes(
         facts: dict[str, Any] = {"with_ground_truths": with_truths, "ground_truths": truths}
         if rows is not None and (not whole or with_truths >= MANY * truths):
             facts |= _sizes(ids, videos="frame" in rows[GROUND_TRUTHS].columns)
-        if not whole or len(lone) >= MANY / 2 * truths:
-            facts[BINS] = _bins(lone)
         notes.append(msgspec.structs.replace(note, facts={**facts, "least": 1}))
     lone = ids.lacking(everything or PREDICTIONS, GROUND_TRUTHS)
     return notes + _note("datums_without_ground_truths", lone, "without ground truths", speech)
@@ -503,18 +500,6 @@ def _sizes(ids: DatumIds, *, videos: bool) -> dict[str, Any]:
 
 
 _FULL = 50  # ground truths that no detector misses all of
-
-
-def _bins(ids: pl.Series) -> dict[str, list[int]]:
-    """Count ids by hash, which is the same in every run.
-
-    The counts of two runs show in how many datums they differ: see ``_lone_in_one`` in comparing.
-    """
-    hashed = np.array([zlib.crc32(one.encode()) for one in ids.cast(pl.String)], np.uint64)
-    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):  # bits of a CRC are related
-        hashed = (hashed ^ (hashed >> np.uint64(shift))) * np.uint64(factor) % np.uint64(1 << 32)
-    bins, counts = np.unique(hashed >> np.uint64(24), return_counts=True)
-    return {str(place): [count] for place, count in zip(bins, counts.tolist(), strict=True)}
 
 
 def _note(kind: str, values: pl.Series, what: str, speech: DatumNouns) -> list[Note]:

@@ -133,9 +133,7 @@ def notes_of_parts(parts: Iterable[Sequence[Note]], say: Say | None = None) -> l
     return [note for note in merged if note is not None]
 
 
-BINS = "bins"
-"""Fact of datums without predictions: counts by hash, from which runs are compared."""
-_OF_DATUMS = ("with_ground_truths", "ground_truths", "sizes", "lost", BINS)
+_OF_DATUMS = ("with_ground_truths", "ground_truths", "sizes", "lost")
 _ADDED = ("count", "of", "values", *_OF_DATUMS)
 """Facts of parts that add up."""
 

@@ -303,11 +303,14 @@ _LATEX = {
     "^": r"\textasciicircum{}",
 }
 _SIGN = re.compile(r"(?<![^\s\[])([+-])(?=\d)")
+_UNSAFE = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Control characters, line ends and marks that change the direction of text."""
 
 
 def latex_text(text: str) -> str:
     """Escape text for LaTeX, with minus signs in math mode."""
-    return _SIGN.sub(r"$\1$", "".join(_LATEX.get(c, c) for c in plain(text)))
+    shown = _UNSAFE.sub(lambda match: plain(match[0]), text)
+    return _SIGN.sub(r"$\1$", "".join(_LATEX.get(c, c) for c in shown))
 
 
 # Streams

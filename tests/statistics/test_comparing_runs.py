@@ -460,34 +460,12 @@ def test_options_of_one_run_alone_are_told_as_missing() -> None:
         assert "None" not in str(error.value)
 
 
-@pytest.mark.parametrize("texts", [False, True])
-def test_the_missing_datums_are_compared_not_their_number(texts: bool) -> None:
-    n = 300
-    ids = [f"im{i}" for i in range(n)] if texts else list(range(n))
-    truths = pl.DataFrame({"id": ids, "actual": [i % 3 for i in range(n)]})
+def test_common_keeps_datums_with_ground_truths() -> None:
+    truths = pl.DataFrame({"id": range(300), "actual": [i % 3 for i in range(300)]})
     run = truths.rename({"actual": "predicted"})
-
-    def warned(one: pl.DataFrame, other: pl.DataFrame, **named: Any) -> list[str]:
-        found = ee.compare(one, other, ground_truths=truths, metrics=["Accuracy"], **named)
-        return [text for text in found.warnings if "many of 300" in text]
-
-    assert warned(run[:200], run[100:])
-    assert warned(run[:260], run[40:])
-    assert warned(run[:260], run)
-    assert not warned(run[:200], run[:200])
-    assert not warned(run, run)
-    assert not warned(run[:295], run[5:])
-    assert "common=True" in warned(run[:200], run[100:], common=True)[0]
-
-
-def test_missing_datums_of_saved_runs_and_parts(tmp_path: Path) -> None:
-    n = 4000
-    truths = pl.DataFrame({"id": range(n), "actual": [i % 3 for i in range(n)]})
-    run = truths.rename({"actual": "predicted"})
-    cards = []
-    for i, part in enumerate((run[:3000], run[1000:])):
-        ee.score(part, truths, metrics=["Accuracy"], intervals=95).save(tmp_path / str(i))
-        cards.append(tmp_path / str(i))
-    counts = [ee.load(one).run["inputs"]["predictions"]["lacking_by_hash"] for one in cards]
-    assert [sum(one.values()) for one in counts] == [1000, 1000]
-    assert any("many of 4,000" in text for text in ee.compare(*cards).warnings)
+    for common in (False, True):
+        found = ee.compare(
+            run[:200], run, ground_truths=truths, metrics=["Accuracy"], common=common
+        )
+        (text,) = [text for text in found.warnings if "many of 300" in text]
+        assert ("common=True" in text) is common

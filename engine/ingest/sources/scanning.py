@@ -612,7 +612,7 @@ def _may_be_table(file: str) -> bool:
 
 
 def note_unread(files: Sequence[str]) -> list[Note]:
-    """Note tables and images in folders of label maps that are neither read nor named like them.
+    """Note tables in folders of label maps that are neither read nor named like them.
 
     Args:
         files: label maps. Data sets with several files per image get no note.
@@ -624,10 +624,9 @@ def note_unread(files: Sequence[str]) -> list[Note]:
     unread = []
     for folder in folders:
         for name in sorted(os.listdir(folder)):
-            stem, end = os.path.splitext(name)
-            if name.startswith(_HIDDEN) or name == LISTED or os.path.join(folder, stem) in stems:
+            if name.startswith(_HIDDEN) or name == LISTED or not by_extension(name):
                 continue
-            if by_extension(name) or end.lower() in _PICTURES:
+            if os.path.join(folder, os.path.splitext(name)[0]) not in stems:
                 unread.append(name)
     if not unread:
         return []
@@ -635,13 +634,7 @@ def note_unread(files: Sequence[str]) -> list[Note]:
     message = (
         f"{count_of(len(unread), 'file')} next to label maps {are} not read: {listing(unread)}."
     )
-    if any(name.lower().endswith(_PICTURES) for name in unread):
-        message += " Label maps are written as PNG or TIFF."
     return [Note("files_unread", message, len(unread), facts={"files": unread[:5]})]
-
-
-_PICTURES = (".jpg", ".jpeg", ".webp", ".jp2")
-"""Extensions of images that are not read as label maps."""
 
 
 _HIDDEN = (".", "_")

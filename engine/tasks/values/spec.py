@@ -62,8 +62,8 @@ class Findings(msgspec.Struct):
         wide: the columns of values were chosen by default.
         datums: number of datums.
         status: metric -> number of datums per status, in the order of ``STATUS``.
-        averaged: metric -> number of rows, and of datums, of which several rows became one value,
-            and of rows without a value that others of their datum replace.
+        averaged: metric -> number of rows, and of datums, of which several rows became one value.
+        gaps: metric -> number of these rows that have no value, unlike others of their datum.
         shares: metric of numbers -> number of parts with values, and of those whose values make a
             proportion.
         marks: metric -> usual marks of missing values beyond ``others``, and their rows.
@@ -75,6 +75,7 @@ class Findings(msgspec.Struct):
     datums: int = 0
     status: dict[str, list[int]] = {}
     averaged: dict[str, list[int]] = {}
+    gaps: dict[str, list[int]] = {}
     shares: dict[str, list[int]] = {}
     marks: dict[str, list[tuple[float, int]]] = {}
     others: dict[str, tuple[float, float, int]] = {}
@@ -93,6 +94,7 @@ def merge_findings(parts: Sequence[Findings]) -> Findings:
         written={name: sum(part.written.get(name, 0) for part in parts) for name in names},
         status=added_lists([part.status for part in parts]),
         averaged=added_lists([part.averaged for part in parts]),
+        gaps=added_lists([part.gaps for part in parts]),
         shares=added_lists([part.shares for part in parts]),
     )
     for part in parts:
@@ -194,11 +196,10 @@ def _columns(
         many = np.bincount(datum, minlength=n)
         if many.max() > 1:
             share = None if share is None else False
-            left_out = int(missing.sum())
-            if left_out:
+            findings.averaged[name] = [int(many[many > 1].sum()), int((many > 1).sum())]
+            if missing.any():
                 filled = np.bincount(datum[~missing], minlength=n) > 0
-                left_out = int((missing & filled[datum]).sum())
-            findings.averaged[name] = [int(many[many > 1].sum()), int((many > 1).sum()), left_out]
+                findings.gaps[name] = [int((missing & filled[datum]).sum())]
             value, datums = _averaged(value, datum)
             missing = np.isnan(value)
             weight = None if weight is None else _averaged(weight, datum)[0]
@@ -339,7 +340,7 @@ def notes(findings: Findings, settings: Settings, needs: frozenset[str]) -> list
             f"{count_of(rows, 'row')} of {count_of(datums, 'datum')} with several rows are averaged"
             f" within their datum: {listing([*several], most=_NAMED)}."
         )
-        gaps = {name: counts[2] for name, counts in several.items() if counts[2]}
+        gaps = {name: count for name in several for count in findings.gaps.get(name, ()) if count}
         if gaps:
             shown = ", ".join(f"{name} {count:,}" for name, count in [*gaps.items()][:_NAMED])
             message += f" Rows without a value are left out of these means: {shown}."
