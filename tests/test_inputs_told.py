@@ -198,7 +198,7 @@ class TestProbabilities:
     ("table", "other", "read"),
     [
         ({"y_true": [1.5], "target": [2.5], "y_pred": [1.5]}, "y_true", "target"),
-        ({"prediction": [1.5], "target": [2.5], "y_pred": [1.5]}, "y_pred", "prediction"),
+        ({"prediction": [1.5], "target": [2.5], "y_pred": [3.5]}, "y_pred", "prediction"),
         ({"actual": ["a"], "predicted": ["a"], "y_pred": ["b"]}, "y_pred", "predicted"),
         ({"text": ["a"], "reference": ["a"], "ground_truth": ["b"]}, "ground_truth", "reference"),
     ],
@@ -214,6 +214,24 @@ def test_a_second_column_of_values_is_noted(table: Any, other: str, read: str) -
     assert notes(columns={other: read}) == notes(by=[other]) == []
     table = {name: values for name, values in table.items() if name != other}
     assert notes() == []
+
+
+@pytest.mark.parametrize(
+    ("more", "where"),
+    [
+        ({"y_true": ["a", "b"]}, None),  # equal
+        ({"y": ["u", "v"]}, None),
+        ({"output": ["I think a", "maybe b"]}, None),
+        ({"actual_label": [1, 2], "predicted_label": [1, 1]}, None),
+        ({"target": [0.1, 0.2]}, None),
+        ({"y_pred": ["a", "b"]}, "y_pred = 'a'"),
+        ({"y_pred": ["a", "b"]}, "NOT (\"y_pred\" = 'a')"),
+    ],
+)
+def test_columns_next_to_values_that_are_not_noted(more: Any, where: str | None) -> None:
+    table = {"actual": ["a", "b"], "predicted": ["a", "a"], **more}
+    card = ee.score(table, task="classification", metrics=["Accuracy"], where=where)
+    assert "unread_column" not in {one.code for one in card.findings}
 
 
 def test_notes_of_parts_add_up() -> None:

@@ -198,11 +198,14 @@ def _with_texts(side: Side, problem: Problem) -> Problem:
     """Extend a problem of a text column with expected numbers by the texts that are not numbers."""
     kinds = {column.name: column.kind for column in side.table.columns}
     originals = {name: mine for mine, name in side.naming.recognised.items()}
+    kind = kinds.get(problem.column)
     name = originals.get(problem.column, problem.column)
-    if kinds.get(problem.column) not in ("number", "value") or side.schema.get(name) != pl.String:
+    if kind not in ("number", "value", "flag") or side.schema.get(name) != pl.String:
         return problem
     text = pl.col(name)
     number = text.cast(pl.Float64, strict=False)
+    if kind == "flag":
+        number = pl.coalesce(number, dtypes.boolean_of(name).cast(pl.Float64))
     strange = text.is_not_null() & ~number.is_finite().fill_null(value=False)
     rows = side.source.frame.select(row=pl.int_range(pl.len()), text=text, strange=strange)
     commas = pl.col("text").str.contains(r"^\s*[-+]?[\d.]*[,.]\d+\s*$") & pl.col("strange")

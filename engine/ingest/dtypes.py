@@ -187,7 +187,7 @@ def reread(side: Side) -> bool:
             and schema.get(name) == pl.String
             and _words(source.frame, name)
         ):
-            source.frame = source.frame.with_columns(_boolean(name).alias(name))
+            source.frame = source.frame.with_columns(boolean_of(name).alias(name))
             schema[name] = pl.Boolean()
             changed = True
             continue
@@ -207,7 +207,7 @@ def reread(side: Side) -> bool:
     return changed
 
 
-def _boolean(name: str) -> pl.Expr:
+def boolean_of(name: str) -> pl.Expr:
     """A column of the words true and false as booleans, null for marks of missing values."""
     text = pl.col(name).str.strip_chars().str.to_lowercase()
     return pl.when(text.is_in(["true", "false"])).then(text == "true")
@@ -215,7 +215,7 @@ def _boolean(name: str) -> pl.Expr:
 
 def _words(rows: pl.LazyFrame, name: str) -> bool:
     """Return whether all texts are true, false, or marks of missing values, with some of those."""
-    is_boolean = _boolean(name).is_not_null()
+    is_boolean = boolean_of(name).is_not_null()
     absent = pl.col(name).str.strip_chars().str.contains(MISSING).fill_null(value=True)
     return all(rows.select(is_boolean.any(), every=(is_boolean | absent).all()).collect().row(0))
 
@@ -745,7 +745,7 @@ KINDS = {
     "flag": Kind(
         pl.Boolean(),
         "booleans, or 0 and 1",
-        "Cast it to Boolean before scoring.",
+        "Write true and false, or 0 and 1 as numbers.",
         lambda one: one if one == pl.Boolean or one.is_numeric() else None,
     ),
     "list": Kind(

@@ -170,25 +170,27 @@ def recognise(
     )
 
 
-def unread(
-    schema: Mapping[str, pl.DataType], naming: Naming, table: Table, sliced: Sequence[str]
-) -> list[Note]:
-    """Return notes on unread columns that a user may expect to count."""
+def unread(side: Side, named: Iterable[str]) -> list[Note]:
+    """Return notes on unread columns that a user may expect to count.
+
+    Args:
+        named: columns of slices and conditions.
+    """
+    schema, table = side.schema, side.table
+    used = {*side.naming.used, *named}
     notes: list[Note] = []
     here = {*map(folded, schema)} if table.unread else set[str]()
     for column, reason in table.unread:
         names = {*map(str.casefold, (column.name, *column.aliases))}
         if names.isdisjoint(here):
             continue
-        used = {*naming.used, *sliced}
         idle = [name for name in schema if folded(name) in names and name not in used]
         if idle:
             message = f"{table.side.replace('_', ' ')}: column {idle[0]!r} is not read: {reason}."
             notes.append(Note("unread_column", message, len(idle)))
-    if table.values and len(schema) > len(naming.exprs):
-        notes += _second_values(schema, {*naming.used, *sliced}, table)
-    if table.wide and "score" not in naming.exprs:
-        used = {*naming.used, *sliced}
+    if table.values and len(schema) > len(side.naming.exprs):
+        notes += _second_values(side, used)
+    if table.wide and "score" not in side.naming.exprs:
         others = [name for name in schema if name not in used]
         for prefix, some in _by_prefix(others, schema).items():
             message = (
@@ -199,21 +201,25 @@ def unread(
     return notes
 
 
-def _second_values(
-    schema: Mapping[str, pl.DataType], used: Container[str], table: Table
-) -> list[Note]:
+_VAGUE = ("y", "output")  # rather a coordinate, and the raw text of a model
+
+
+def _second_values(side: Side, used: Container[str]) -> list[Note]:
     """Return notes on columns that could be values, next to one of the canonical name."""
-    notes = []
+    notes, (schema, table) = [], (side.schema, side.table)
     for column in table.columns:
         name = column.name
         if name not in schema or name not in used or not any(name in one for one in table.values):
             continue
+        dtype = dtypes.canonical_dtype(column, schema[name])
         idle = [
             mine
             for mine in schema
-            if folded(mine) in column.aliases and mine not in used
-            if dtypes.canonical_dtype(column, schema[mine]) is not None
+            if folded(mine) in column.aliases and mine not in used and folded(mine) not in _VAGUE
+            if dtypes.canonical_dtype(column, schema[mine]) == dtype
         ]
+        first = head_of(side.source, [name, *idle], _LOOKED_AT) if idle else pl.DataFrame()
+        idle = [mine for mine in idle if first[mine].to_list() != first[name].to_list()]
         if idle:
             message = (
                 f"{table.side.replace('_', ' ')}: column {name!r} is read, not {listing(idle)}. To"

@@ -862,12 +862,13 @@ def early_notes(
     notes: list[Note] = []
     unread_columns: list[Note] = []
     several = wide = False
+    named = {*ready.plan.homes, *(name for one in ready.where.values() for name in one.names)}
     for side in sides.values():
         notes += side.source.notes
         several |= max(len(side.source.firsts), len(side.source.files)) > 1
         wide |= not _WIDE.isdisjoint(side.schema.values())
         if side.table.unread or side.table.wide or side.table.values:
-            unread_columns += unread(side.schema, side.naming, side.table, tuple(ready.plan.homes))
+            unread_columns += unread(side, named)
     notes.sort(key=lambda note: not note.warning)
     notes += [*unread_columns, *of_rules]
     if several:

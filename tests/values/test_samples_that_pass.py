@@ -94,6 +94,20 @@ def test_other_values_than_0_and_1_are_refused(metrics, passed):
         assert (caught.value.code, caught.value.facts["column"]) == ("not_a_flag", "passed")
 
 
+@pytest.mark.parametrize(
+    ("texts", "strange"),
+    [(["yes", "no", "yes", None], 3), (["true", "1", "0", "yes"], 1), (["1", "0", "1", "0"], 0)],
+)
+def test_other_texts_are_refused_and_counted(texts, strange):
+    rows = pl.DataFrame({"datum_id": [1, 1, 2, 2], "passed": texts})
+    with pytest.raises(ee.InputError) as caught:
+        ee.score(rows, task="values", metrics=["pass@1"])
+    assert (caught.value.code, caught.value.facts["column"]) == ("wrong_dtype", "passed")
+    filled = sum(text is not None for text in texts)
+    assert (f"{strange} of {filled} " in str(caught.value)) == (strange > 0)
+    assert "Cast" not in str(caught.value)  # Polars casts no text to Boolean
+
+
 def test_words_and_gaps_are_read(tmp_path):
     (tmp_path / "rows.csv").write_text("datum_id,passed\n1,True\n1,False\n2,NA\n2,True\n")
     for rows in (
