@@ -200,6 +200,8 @@ def _with_texts(side: Side, problem: Problem) -> Problem:
     originals = {name: mine for mine, name in side.naming.recognised.items()}
     kind = kinds.get(problem.column)
     name = originals.get(problem.column, problem.column)
+    if problem.kind == "wrong_dtype" and "columns" in problem.facts:  # of one box
+        kind, (name,) = "number", problem.facts["columns"]
     if kind not in ("number", "value", "flag") or side.schema.get(name) != pl.String:
         return problem
     text = pl.col(name)

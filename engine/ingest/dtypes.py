@@ -171,6 +171,12 @@ def reread(side: Side) -> bool:
         if kinds.get(problem.column) in (*_NUMBERS, *_WHOLE)
     }
     changed = False
+    for problem in naming.problems:
+        for name in problem.facts.get("columns", ()) if problem.kind == "wrong_dtype" else ():
+            empty = source.frame.select(pl.col(name).is_null().all())
+            if schema[name] == pl.String and empty.collect().item():
+                source.frame = source.frame.with_columns(pl.lit(None).alias(name))
+                schema[name], changed = pl.Null(), True
     for name, column in names.items():
         dtype = schema.get(name)
         if isinstance(dtype, pl.Decimal) and dtype.scale == 0 and kinds[column] in _WHOLE:

@@ -265,7 +265,8 @@ def _numbers(find: Finder, names: Sequence[str], target: str) -> list[pl.Expr]:
     for name in names:
         column = Column(name, "number", "")
         if dtypes.canonical_dtype(column, find.schema[name]) is None:
-            find.refuse(target, dtypes.wrong_type(column, name, find.schema[name]), "wrong_dtype")
+            message = dtypes.wrong_type(column, name, find.schema[name])
+            find.refuse(target, message, "wrong_dtype", columns=[name])
         else:
             parts.append(dtypes.cast(pl.col(name), find.schema[name], pl.Float64()))
     return parts if len(parts) == len(names) else []
@@ -863,21 +864,25 @@ def _point_columns(find: Finder) -> dict[int, dict[str, str]]:
 def _from_columns(find: Finder, boxes: Naming, points: Mapping[int, Mapping[str, str]]) -> None:
     """One list of points from columns; a point without x or y is not labelled."""
     names = [name for axes in points.values() for name in axes.values()]
-    numbers = dict(zip(names, _numbers(find, names, KEYPOINTS.name), strict=False))
+    seen = [axes["v"] for axes in points.values() if "v" in axes]
+    flags = [name for name in seen if find.schema[name] == pl.Boolean]
+    plain = [name for name in names if name not in flags]
+    numbers = dict(zip(plain, _numbers(find, plain, KEYPOINTS.name), strict=False))
     if not numbers:
         return
+    numbers |= {name: 2 * pl.col(name).cast(pl.Float64) for name in flags}  # 2 is visible
     find.used.update(names)
     parts = []
     for axes in points.values():
         x, y = numbers[axes["x"]], numbers[axes["y"]]
         labelled = x.is_not_null() & y.is_not_null()
-        seen = numbers[axes["v"]] if "v" in axes else pl.lit(2.0)
+        v = numbers[axes["v"]] if "v" in axes else pl.lit(2.0)
         parts += [
-            pl.when(labelled).then(value).otherwise(0.0) for value in (x, y, seen.fill_null(0.0))
+            pl.when(labelled).then(value).otherwise(0.0) for value in (x, y, v.fill_null(0.0))
         ]
     boxes.recognised[f"{names[0]} to {names[-1]}"] = KEYPOINTS.name
     boxes.exprs[KEYPOINTS.name] = pl.concat_list(parts)
-    if find.side == "ground_truths" and not all("v" in axes for axes in points.values()):
+    if find.side == "ground_truths" and len(seen) < len(points):
         message = "ground truths: keypoints without a column of visibility count as labelled."
         boxes.notes.append(Note("unseen_keypoints", message))
 

@@ -76,6 +76,40 @@ def test_visibility_without_numbers_is_refused_only_where_it_is_read():
     assert score([ours.with_columns(text), truths], **options).value("AP") == 1.0
 
 
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("3d", "z"), ("3d", "yaw"), ("oriented", "angle"), ("corners", "x1"), ("points", "y_2")],
+)
+def test_texts_among_numbers_are_counted_with_their_first_rows(kind, name):
+    columns, options = KINDS[kind]
+    ours, truths = (pl.concat([table] * 3) for table in sides(columns))
+    ours = ours.with_columns(pl.Series(name, ["1", "u", "2", "3", "?", "4"]))
+    with pytest.raises(ee.InputError) as caught:
+        score([ours, truths], **options)
+    assert caught.value.facts["columns"] == [name]
+    assert all(one in str(caught.value) for one in ("2 of 6 ", "row 1: 'u'", "row 4: '?'"))
+
+
+@pytest.mark.parametrize("null", [None, False])
+def test_visibility_of_booleans_is_read(null):
+    columns, options = KINDS["points"]
+    ours, truths = sides(columns)
+    wrong, options = ours.with_columns(x_2=pl.lit(90.0)), {**options, "iou_thresholds": [0.9]}
+    for seen, value in ((True, 0.0), (null, 1.0)):
+        visible = truths.with_columns(v_2=pl.lit(seen, pl.Boolean))
+        assert score([wrong, visible], **options).value("AP") == value
+
+
+def test_empty_columns_of_texts_are_nulls(tmp_path):
+    columns, options = KINDS["points"]
+    ours, truths = sides(columns)
+    for names in (["v_2"], ["x_3", "y_3"], ["x_3", "y_3", "v_3"]):
+        absent = truths.with_columns(pl.lit(None, pl.String).alias(name) for name in names)
+        absent.write_csv(tmp_path / "truths.csv")
+        for table in (absent, tmp_path / "truths.csv"):
+            assert score([ours, table], **options).value("AP") == 1.0
+
+
 def test_a_point_without_any_coordinates_is_not_labelled():
     columns, options = KINDS["points"]
     ours, truths = sides(columns)
