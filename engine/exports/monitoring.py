@@ -135,8 +135,6 @@ def _number(value: float) -> str:
 
 # https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-events/
 
-# Judged rows as OpenTelemetry log records, in OTLP's JSON.
-
 _EVENT = "gen_ai.evaluation.result"
 _BEST = {"higher": 1.0, "lower": 0.0}
 """Better direction of a metric -> the best of its values that are verdicts."""

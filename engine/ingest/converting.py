@@ -297,8 +297,6 @@ class _Shapes:
 
 
 TABLES, COCO = "tables", "coco"
-# The command.
-
 TARGETS = (TABLES, COCO, *FORMS)
 
 Tell = Callable[[str, bool], None]

@@ -76,8 +76,6 @@ if TYPE_CHECKING:
 
 
 _ID, _FORM = "datum_id", "form"
-# Regions of images in which nothing counts: a table, or ground truths without a label.
-
 _SHOWN = 5
 _LEFT_OUT = "regions_left_out"
 

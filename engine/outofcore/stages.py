@@ -480,8 +480,6 @@ def part_facts(folder: str, parts: list[int]) -> list[dict[str, Any]]:
 # range are found by binary search.
 
 
-# The tally of all buckets by groups of labels, whose rows stay on disk.
-
 Key = tuple[float, float, int]
 """Sort key of a label's rows, ascending: negative score, negative tie (0 without ties), datum."""
 

@@ -683,9 +683,6 @@ def _by_unit(view: ScoredView) -> tuple[Array, Array]:
 # unreferenced.
 
 
-# Scores of buckets, merged into one run in memory or on disk.
-
-
 def merge_score_runs(runs: Iterable[tuple[Sorted, bool]], segments: int, place: Place) -> Sorted:
     """Merge the runs of all parts; ties are in any order.
 

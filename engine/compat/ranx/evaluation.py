@@ -31,8 +31,6 @@ from ...statistics.tests import paired_t
 
 # ``Qrels`` and ``Run``: a number for every document of a query.
 
-# ``Qrels`` and ``Run``, and names of metrics.
-
 Nested = Mapping[Any, Mapping[Any, Any]]
 _Own = TypeVar("_Own", bound="Results")
 
@@ -517,9 +515,6 @@ def grouped(wanted: Iterable[Asked]) -> list[tuple[dict[str, Any], list[Asked]]]
 
 
 # ``evaluate``: numbers of a run, by query and on average.
-
-
-# ``evaluate``, ``compare`` and ``fuse``.
 
 
 class Evaluated(NamedTuple):

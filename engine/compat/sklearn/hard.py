@@ -153,9 +153,6 @@ def set_rows(matrix: Array) -> tuple[Array, Array, Array]:
 # Both sides of a call: a label a row, or an indicator matrix of several.
 
 
-# Functions of hard predictions.
-
-
 class Sides:
     """Both sides of a call.
 

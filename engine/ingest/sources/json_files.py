@@ -126,8 +126,6 @@ def read_activitynet(buffer: Any, name: str) -> Source:
 # A box has its centre (``translation``), ``size`` (width, length, height) and ``rotation`` (a
 # quaternion, real part first), in metres with z up. https://www.nuscenes.org/object-detection
 
-# Recognition of files.
-
 _OF_JSON = re.compile(rb'("(?:[^"\\]|\\.)*")|\bNaN\b')
 _FIELDS = (b'"results"', b'"translation"', b'"rotation"')
 

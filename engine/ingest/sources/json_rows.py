@@ -171,8 +171,6 @@ def _line_and_column(whole: Any, place: int) -> tuple[int, int]:
 
 _COCO = (b"info", b"images", b"annotations", b"categories", b"licenses", b"type")
 EXACT = 2.0**53  # floats are exact for integers up to here
-# Arrays of flat objects as columns, without a Python object per value.
-
 _OPENING = re.compile(
     rb'\{\s*"(?P<key>(?:[^"\\]|\\.)*)"\s*:\s*\{\s*(?:\}|"(?:[^"\\]|\\.)*"\s*:\s*[-0-9])'
 )

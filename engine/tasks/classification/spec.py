@@ -45,9 +45,6 @@ from .tallies import Tallies, by_rank, by_value, decision_of, merged_notes, tall
 # Labels of single datums, predicted and true.
 
 
-# Losses and contents of single datums.
-
-
 def contents(tallies: Tallies, settings: Settings, codes: Array) -> list[Content]:
     """See :attr:`..contents.Contents.of_tally`."""
     units, scored, labels = tallies.units, tallies.scored, tallies.labels
@@ -313,9 +310,6 @@ def _by_unit(
 
 
 # Tiny tables that make every kernel of classification run once.
-
-
-# Fit, views, explanations and the task.
 
 
 def samples() -> Iterator[Sample]:

@@ -71,8 +71,6 @@ from .tallies import (
 
 # Contents of single images: boxes and their outcomes.
 
-# Losses and contents of single images.
-
 _ORDER = ("missed", "fp", "tp", "ignored")
 _TOGETHER = 1_000  # points of all outlines of an image
 _FEWEST = 16  # of one of them
@@ -300,9 +298,6 @@ def counted_rows(
 # Confusion matrix: true positives on the diagonal, leftovers matched across labels, rest null.
 
 
-# Views and the confusion matrix.
-
-
 def confusion_frame(
     view: RankedView, settings: Settings, slice_name: str | None, group_names: list[str]
 ) -> pl.DataFrame:
@@ -469,9 +464,6 @@ def cells_by_datum(tallies: Tallies, settings: Settings, needs: frozenset[str]) 
 
 
 # Tiny tables that make every kernel of detection run once.
-
-
-# Fit, explanations and the task.
 
 
 def samples() -> Iterator[Sample]:

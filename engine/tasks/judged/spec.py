@@ -491,9 +491,6 @@ def _status(
 # The metrics of a run: those asked for, or those that the table has verdicts of.
 
 
-# Fit, explanations and the task.
-
-
 def fit(
     metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:

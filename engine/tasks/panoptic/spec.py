@@ -60,8 +60,6 @@ from .metrics import OF_IMAGE
 
 # Sources of each image's map: a file, an array, or masks painted into one.
 
-# Encoding of segments, and counts of pixels by pairs of ids.
-
 _SHOWN = 3
 
 
@@ -622,8 +620,6 @@ def _absorbing(truth: Segmented, crowd: Array) -> Array:
 
 # Tally: outcomes of segments by datum and label, and per-datum values.
 
-
-# Fit, explanations and the task.
 
 STATUS = ("scored", "not_predicted", "no_ground_truth", "no_segments")
 """Standing of a datum; those of the last have no number."""

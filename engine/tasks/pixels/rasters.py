@@ -690,8 +690,6 @@ def side_of(frames: Frames, role: str, datum: Array, ids: pl.Series) -> Side:
 
 # Maps of segments: ids from the colours of a file, whole numbers, or masks painted one by one.
 
-# Pairs of label maps to counts of pairs of indices.
-
 _COLOURS = (3, 4)
 """Bands of a file whose colours are ids; a fourth one is how opaque pixels are."""
 

@@ -225,8 +225,6 @@ def _note_one_sided_keys(frames: Frames, datums: Datums, lone: Array) -> None:
 
 # Tally: pairs of numbers, and the errors of single datums.
 
-# Fit, notes, explanations and the task.
-
 ERROR = "AbsoluteError"
 """The number of single datums that have a prediction."""
 _OTHERS = {

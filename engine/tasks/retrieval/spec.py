@@ -63,8 +63,6 @@ from .ranked import WHOLE, levels_of, log_weights
 # such outer bounds is used.
 
 
-# Bounds due to the order of equal scores, and to unjudged documents.
-
 SENTINEL = -1.7e308
 """Relevance of unjudged documents that were added to the judgments."""
 BOUNDED = ("recall", "f1", "average_precision", "r_precision", "ndcg")
@@ -402,8 +400,6 @@ LIMITS = (
 
 # Tally: every measure that is needed, one row per query.
 
-
-# Fit, explanations and the task.
 
 STATUS = ("scored", "no_relevant", "not_retrieved", "not_judged")
 """Status of a query; the first two enter means, the third if all judged queries count."""

@@ -74,8 +74,6 @@ from .surfaces import of_maps
 
 
 _POOR, _GOOD = 0.4, 0.5  # mean IoU as they are, below which pixels are looked at, and otherwise
-# Encoding and counts of pixels.
-
 _LOOKED_AT = 4  # pairs
 _VOID = 255
 _TURNS: dict[str, Callable[[Array], Array]] = {
@@ -402,8 +400,6 @@ def _areas(
 
 # Tally: pixels by datum and label, and per-datum values.
 
-
-# Fit, views, explanations and the task.
 
 STATUS = ("scored", "not_predicted", "no_ground_truth", "no_pixels")
 """Standing of a datum; those of the last have no number."""

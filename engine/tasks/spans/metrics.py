@@ -90,8 +90,6 @@ class Settings(DetectionSettings, frozen=True, kw_only=True):
         )
 
 
-# Metrics.
-
 _WHY = {
     "Precision": "no prediction",
     "Recall": "no ground truth",
@@ -315,8 +313,6 @@ _KINDS = frozenset(
     }
 )
 """Needs of detection that spans have."""
-# Settings: options of a run with defaults filled in.
-
 _OF_IMAGES = {"Precision", "Recall", "F1", "Counts", "Accuracy", "APr", "APc", "APf"}
 
 METRICS = (

@@ -160,9 +160,6 @@ def _by_datum(column: Column, chosen: Array | None, batch: Batch) -> Column:
 # Metrics that tables support.
 
 
-# Fit, explanations and the task.
-
-
 def fit(
     metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:

@@ -56,8 +56,6 @@ from .metrics import NUMBERS
 
 # Events: outcome of every box in CLEAR, per video frame, and the subset of errors.
 
-# Tally, and events of boxes.
-
 OUTCOMES = ("match", "switch", "fragment", "miss", "false")
 """Outcomes of rows: the last is for predictions without a match, the others for ground truths."""
 _KEYS = ("datum_id", "frame", "label_value", "object_id", "track_id")
@@ -591,8 +589,6 @@ merge = merge_by(
 
 
 # Loss of single sequences: HOTA, else another number; and their contents.
-
-# Fit, explanations and the task.
 
 _JUDGES = ("HOTA", "MOTA", "IDF1")
 

@@ -31,9 +31,6 @@ from .metrics import ABSENT, MISSING, SCORED, STATUS, ValuesView, family, is_sha
 # Names of metrics: those of a long table's rows, or a wide one's columns.
 
 
-# Encoding: rows become one value per datum and metric.
-
-
 def is_long(names: Iterable[str], settings: Settings) -> bool:
     """Return whether a table has one row per datum and metric."""
     return settings.value_columns is None and {"metric", "value"} <= {*names}
@@ -355,9 +352,6 @@ _REPEATED = 3  # rows of a mark of missing values
 
 
 # The metrics of a run: those asked for, or all of the table.
-
-
-# Fit, explanations and the task.
 
 
 def fit(
