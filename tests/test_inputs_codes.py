@@ -13,7 +13,7 @@ from evalengine.ingest import ids
 @pytest.mark.parametrize("few", [0, 10**9])
 @pytest.mark.parametrize("kind", ["strings", "wide integers", "negative integers"])
 def test_codes_ascend_and_lead_back(few: int, kind: str) -> None:
-    tune(few_rows=few)
+    tune(few_rows=few, unmarked_rows=few)
     rng = np.random.default_rng(4)
     numbers = rng.integers(-(2**62), 2**62, 3000)[rng.integers(0, 3000, 20_000)]
     columns = {

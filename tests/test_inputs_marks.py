@@ -19,6 +19,9 @@ ENDS = {
     pl.UInt64: (0, 2**64 - 1),
 }
 
+SWITCH = (1, 10**9)
+"""Rows from which kernels mark and look up integers, instead of NumPy."""
+
 
 @st.composite
 def close(draw: st.DrawFn, n_columns: int = 1) -> list[pl.Series]:
@@ -31,9 +34,9 @@ def close(draw: st.DrawFn, n_columns: int = 1) -> list[pl.Series]:
 
 
 @settings(deadline=None)
-@given(close())
-def test_marks_are_the_set(columns: list[pl.Series]) -> None:
-    with tuned(block_rows=7):
+@given(close(), st.sampled_from(SWITCH))
+def test_marks_are_the_set(columns: list[pl.Series], unmarked: int) -> None:
+    with tuned(block_rows=7, unmarked_rows=unmarked):
         chunked = pl.concat([columns[0], columns[0].reverse()], rechunk=False)
         found = bitmap_of([chunked], 41)
         assert found is not None
@@ -45,9 +48,9 @@ def test_marks_are_the_set(columns: list[pl.Series]) -> None:
 
 
 @settings(deadline=None)
-@given(close(2))
-def test_codes_from_flags_are_places_in_the_set(columns: list[pl.Series]) -> None:
-    with tuned(block_rows=7):
+@given(close(2), st.sampled_from(SWITCH))
+def test_codes_from_flags_are_places_in_the_set(columns: list[pl.Series], unmarked: int) -> None:
+    with tuned(block_rows=7, unmarked_rows=unmarked):
         values, found = encode(columns)
         assert values.to_list() == sorted(set(columns[0]) | set(columns[1]))
         assert values.dtype == columns[0].dtype
@@ -70,9 +73,10 @@ def compared(columns: list[pl.Series], bucket: Bucket = ALL) -> None:
 
 
 @settings(deadline=None)
-@given(close(2))
-def test_ids_compare_as_sets(columns: list[pl.Series]) -> None:
-    compared(columns)
+@given(close(2), st.sampled_from(SWITCH))
+def test_ids_compare_as_sets(columns: list[pl.Series], unmarked: int) -> None:
+    with tuned(unmarked_rows=unmarked):
+        compared(columns)
 
 
 @pytest.mark.parametrize("n", [20, Tuning().few_rows])

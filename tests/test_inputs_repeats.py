@@ -56,7 +56,7 @@ def test_a_repeat_anywhere_is_out_of_order(at: int) -> None:
 @pytest.mark.parametrize("few", [1, 100_000])
 def test_wide_ranges_of_short_integers_do_not_overflow(few: int) -> None:
     """The difference of two 8-bit integers may need 9 bits."""
-    tune(few_rows=few)
+    tune(unmarked_rows=few)
     pairs = np.array([(a, b) for b in range(40) for a in range(-128, 72)], np.int8)
     rows = np.random.default_rng(0).permutation(pairs)
     assert not rows_repeat(pl.DataFrame(rows, schema=["a", "b"]), ["a", "b"])
