@@ -224,11 +224,15 @@ def _tried(condition: Condition, table: Side, side: str) -> Condition:
                 empty.select(cast.expr).collect()
                 return cast
         kinds = ", ".join(f"{name} is {schema[name]}" for name in condition.names)
-        why = f"{', '.join(strange)}: no value of its type" if strange else _first_line(error)
+        why = _first_line(error).partition(" (create native")[0]
+        if strange:
+            why = f"the column's type has no value {', '.join(strange)}"
         if times:
-            why = f"{why.partition(' (create native')[0]}. Compare dates and times with texts such"
-            why += f" as {sql_name(next(iter(times)))} >= '2020-01-31', or '2020-01-31 12:00:00'"
-            why += ", '12:00:00'"
+            name = sql_name(next(iter(times)))
+            why += (
+                f". Compare the column itself with a text of its type ({name} >= '2020-01-31',"
+                " '2020-01-31 12:00:00' or '12:00:00'), or write DATE '2020-01-31'"
+            )
         raise InputError(
             f"{option('where', condition.text)}: cannot be applied to the {side.replace('_', ' ')}:"
             f" {why}; {kinds}.",

@@ -22,11 +22,9 @@ from ...kernels.matching import (
     find_errors,
     match_first_best,
 )
+from ...schemas import label_errors
 from ...schemas.arrays import Array
 from ...schemas.errors import invalid
-from ...schemas.label_errors import DUPLICATE as label_errors_DUPLICATE
-from ...schemas.label_errors import LOCATION as label_errors_LOCATION
-from ...schemas.label_errors import MISSING, OTHER_LABEL, TINY, UNFOUND
 from ...schemas.results import empty_frame, frame_schema
 from ...tallies.merging import merge_ranked
 from ...tallies.ranked import Interpolation, Ranked, RankedAside, Variants
@@ -673,14 +671,20 @@ def _contradicted(
     overlap_of = np.where(most[unmatched] > 0, most[unmatched], np.nan)
     unfound = np.flatnonzero(regular & ~overlapped)
     return [
-        _reason_rows(OTHER_LABEL, sure, g[other], p[other], iou[other], given_score[g[other]]),
         _reason_rows(
-            label_errors_LOCATION, off[beside], g[beside], p[beside], iou[beside], score[p[beside]]
+            label_errors.OTHER_LABEL, sure, g[other], p[other], iou[other], given_score[g[other]]
         ),
         _reason_rows(
-            MISSING, score[unmatched] * (1 - most[unmatched]), None, unmatched, iou=overlap_of
+            label_errors.LOCATION, off[beside], g[beside], p[beside], iou[beside], score[p[beside]]
         ),
-        _reason_rows(UNFOUND, np.full(unfound.size, _UNFOUND), unfound),
+        _reason_rows(
+            label_errors.MISSING,
+            score[unmatched] * (1 - most[unmatched]),
+            None,
+            unmatched,
+            iou=overlap_of,
+        ),
+        _reason_rows(label_errors.UNFOUND, np.full(unfound.size, _UNFOUND), unfound),
     ]
 
 
@@ -720,7 +724,7 @@ def _repeated(batch: Batch, matched: Matched, regular: Array, threads: Workers) 
         first, second, iou = first[keep], second[keep], iou[keep]
     chosen = _first(np.arange(second.size), second, iou)
     return _reason_rows(
-        label_errors_DUPLICATE, iou[chosen], second[chosen], iou=iou[chosen], twin=first[chosen]
+        label_errors.DUPLICATE, iou[chosen], second[chosen], iou=iou[chosen], twin=first[chosen]
     )
 
 
@@ -733,7 +737,7 @@ def _tiny(matched: Matched, regular: Array, n_datums: int) -> _ErrorReason:
     side = (boxes[:, 2:] - boxes[:, :2]).min(axis=1, initial=np.inf)
     limit = extent[matched.ground_truths.datum] * _SMALL
     rows = np.flatnonzero(regular & (side < limit))
-    return _reason_rows(TINY, 1 - np.maximum(side[rows], 0) / limit[rows], rows)
+    return _reason_rows(label_errors.TINY, 1 - np.maximum(side[rows], 0) / limit[rows], rows)
 
 
 def _frame(
