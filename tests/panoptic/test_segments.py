@@ -243,21 +243,3 @@ def test_void_is_taken_off_boundaries() -> None:
     found = side((0, 1, "car"), pixels=np.ones((7, 7), int))
     assert counts(found, truth) == [1, 0, 0]
     assert counts(found, truth, iou_type="boundary") == [0, 1, 1]
-
-
-@pytest.mark.parametrize(
-    "dtype", [pl.List(pl.List(pl.Int64)), pl.Array(pl.UInt8, (1, 4)), pl.Object()]
-)
-def test_rows_of_one_image_have_one_map_in_memory(dtype: Any) -> None:
-    one, other = np.array([[1, 1, 2, 2]]), np.array([[1, 1, 1, 2]])
-    table = pl.DataFrame({"datum_id": [0, 0], "segment_id": [1, 2], "label_value": ["sky", "car"]})
-
-    def with_maps(*maps: Any) -> pl.DataFrame:
-        values = [*maps] if dtype == pl.Object else [pixels.tolist() for pixels in maps]
-        return table.with_columns(pl.Series("raster", values, dtype=dtype))
-
-    good = with_maps(one, one.copy())
-    assert ee.score(good, good, task="panoptic", metrics=["PQ"]).value("PQ", label_value="car") == 1
-    with pytest.raises(ee.InputError) as error:
-        ee.score(with_maps(one, other), good, task="panoptic", metrics=["PQ"])
-    assert error.value.code == "repeated_values"

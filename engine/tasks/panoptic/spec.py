@@ -105,12 +105,11 @@ def map_places(
 def _refuse_two_maps(side: Side, rows: Array) -> None:
     """Refuse an image whose rows name several maps."""
     names = [name for name in ("raster", "raster_band") if name in side.frame.columns]
-    maps = side.frame.select(names)
-    if rows.size < maps.height:
-        maps = maps[rows]
-    if maps["raster"].dtype != pl.String:  # pixels in memory
-        maps = maps.with_columns(_hashes(maps["raster"]))
-    seen = maps.with_columns(datum=side.datum[rows], row=rows)
+    if side.frame["raster"].dtype != pl.String:  # pixels: those of the first row count
+        names = names[1:]
+    if not names:
+        return
+    seen = side.frame[rows].select(names).with_columns(datum=side.datum[rows], row=rows)
     several = (
         seen.group_by("datum", maintain_order=True)
         .agg(pl.col("row").first(), pl.struct(names).n_unique().alias("n"))
@@ -124,19 +123,6 @@ def _refuse_two_maps(side: Side, rows: Array) -> None:
             column="raster",
             count=several.height,
         )
-
-
-def _hashes(maps: pl.Series) -> pl.Series:
-    """Return a hash of each map in memory; each array is read once."""
-    if isinstance(maps.dtype, pl.Array):
-        return pl.Series(maps.name, maps.to_numpy().reshape(len(maps), -1)).hash()
-    if maps.dtype != pl.Object:
-        return maps.hash()
-    hashes = {}
-    for key, one in {id(one): one for one in maps}.items():
-        pixels = np.asarray(one).astype(np.int64)
-        hashes[key] = hash((pixels.shape, pixels.tobytes()))
-    return pl.Series(maps.name, [hashes[id(one)] for one in maps])
 
 
 def _paint(
