@@ -234,6 +234,22 @@ def test_columns_next_to_values_that_are_not_noted(more: Any, where: str | None)
     assert "unread_column" not in {one.code for one in card.findings}
 
 
+@pytest.mark.parametrize(
+    ("task", "name", "values", "same"),
+    [
+        ("regression", "target", [1.0, 2.0], [1, 2]),
+        ("classification", "actual", ["a", "b"], pl.Series(["a", "b"], dtype=pl.Categorical)),
+    ],
+)
+def test_columns_that_equal_the_values_are_not_noted(
+    task: str, name: str, values: list[Any], same: Any
+) -> None:
+    other = "prediction" if task == "regression" else "predicted"
+    table = pl.DataFrame({name: values, other: values[::-1], "y_true": same})
+    card = ee.score(table, task=task)
+    assert "unread_column" not in {one.code for one in card.findings}
+
+
 def test_notes_of_parts_add_up() -> None:
     one, two, three = (Note(kind, f"3 {kind}", 3) for kind in ("one", "two", "three"))
     told = notes_of_parts([[two], [one, two], [], [two, three], [three]])

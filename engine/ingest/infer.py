@@ -218,9 +218,12 @@ def _second_values(side: Side, used: Container[str]) -> list[Note]:
             if folded(mine) in column.aliases and mine not in used and folded(mine) not in _VAGUE
             if dtypes.canonical_dtype(column, schema[mine]) == dtype
         ]
-        first = head_of(side.source, [name, *idle], _LOOKED_AT) if idle else pl.DataFrame()
-        idle = [mine for mine in idle if first[mine].to_list() != first[name].to_list()]
-        if idle:
+        if dtype is None or not idle:
+            continue
+        first = head_of(side.source, [name, *idle], _LOOKED_AT).select(
+            dtypes.cast(pl.col(one), schema[one], dtype).alias(one) for one in (name, *idle)
+        )
+        if idle := [mine for mine in idle if not first[mine].equals(first[name])]:
             message = (
                 f"{table.side.replace('_', ' ')}: column {name!r} is read, not {listing(idle)}. To"
                 f" choose another, write {option('columns', {idle[0]: name})}."
