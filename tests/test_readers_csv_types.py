@@ -172,7 +172,7 @@ def test_labels_of_true_and_false(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "id,one|two|three|four,actual,predicted\n1,x,a,a\n2,x,b,a\n",
+        "id,one|two|three|four|five,actual,predicted\n1,x,a,a\n2,x,b,a\n",
         "id;a, long, very long, name;actual;predicted\n1;x, y;a;a\n2;x;b;a\n",
         'id,"text\n;;;;",actual,predicted\n1,"x\n,,",a,a\n2,x,b,a',
         f"id,a|b|c|d|e,actual,predicted\n1,{'x' * 40_000},a,a\n2,{'y' * 40_000},b,a\n",

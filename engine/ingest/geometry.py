@@ -649,7 +649,7 @@ def box_3d_columns(find: Finder, angle_format: str | None) -> Naming | None:
         if some is None:
             return None
         columns += some
-    certain = all(find.schema[name].is_numeric() for name in columns)  # or boxes in pixels
+    numeric = all(find.schema[name].is_numeric() for name in columns)  # or boxes in pixels
     yaws = find.candidates((YAW.name, *YAW.aliases))
     if len(yaws) > 1:
         ways = " or ".join(option("columns", {name: YAW.name}) for name in yaws)
@@ -657,7 +657,7 @@ def box_3d_columns(find: Finder, angle_format: str | None) -> Naming | None:
         find.refuse(BOX3D.name, message, "ambiguous_column")
     columns += yaws[:1]
     parts = _numbers(find, columns, BOX3D.name)
-    if parts or certain:
+    if parts or numeric:
         find.used.update(columns)
         ask(find, angle_format, columns, BOX3D.name, BOX_3D_FORMATS)
     recognised = dict.fromkeys(columns, BOX3D.name)
@@ -848,8 +848,8 @@ def _point_columns(find: Finder) -> dict[int, dict[str, str]]:
         part = _POINT.match(name)
         if part is None or name in find.used:
             continue
-        idle = dtype == pl.Null or (find.side == PREDICTIONS and not dtype.is_numeric())
-        if not (idle and part[1] in "vV"):  # visibility of predictions is not read
+        unread = dtype == pl.Null or (find.side == PREDICTIONS and not dtype.is_numeric())
+        if not (unread and part[1] in "vV"):  # visibility of predictions is not read
             axes_of.setdefault(int(part[2]), {})[part[1].lower()] = name
     points = {n: axes for n, axes in sorted(axes_of.items()) if {"x", "y"} <= axes.keys()}
     numbers = [*points]

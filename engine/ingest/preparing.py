@@ -675,12 +675,12 @@ def leave_unread(tables: Mapping[str, Side], options: Options) -> None:
         if role in tables and tables[role].table.shape == "boxes" and tables[role].naming.exprs
     }
     for naming in sides.values():
-        _forget(naming, _OFTEN_OTHERS)
-    if _of_their_own(sides, options):
+        _drop_problems(naming, _OFTEN_OTHERS)
+    if _select_geometry(sides, options):
         return
     if says_boxes(options):
         for naming in sides.values():
-            _forget(naming, {ANGLE.name})
+            _drop_problems(naming, {ANGLE.name})
     asked = options.iou_type is not None or options.convert_to is not None
     shapes = {role: _shapes(naming) for role, naming in sides.items()}
     shaped = [bool(present) for present in shapes.values()]
@@ -693,8 +693,8 @@ def leave_unread(tables: Mapping[str, Side], options: Options) -> None:
         if not present or not {*CORNER_NAMES} <= naming.exprs.keys():
             continue
         if _every_row_has_a_box(tables[role].source.frame, naming):
-            _drop(naming, GEOMETRY_NAMES)
-            _forget(naming, {*GEOMETRY_NAMES})
+            _drop_columns(naming, GEOMETRY_NAMES)
+            _drop_problems(naming, {*GEOMETRY_NAMES})
             if not asked:
                 other = next(name for name in sides if name != role)
                 message = (
@@ -710,12 +710,12 @@ def _shapes(naming: Naming) -> list[str]:
     return [name for name in SHAPED_NAMES if name in naming.exprs or name in refused]
 
 
-def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
-    """Read geometry that cannot be converted only if it is compared; return whether it is."""
+def _select_geometry(sides: Mapping[str, Naming], options: Options) -> bool:
+    """Drop geometry that cannot be converted unless it is compared; return True if it is."""
     gone = GEOMETRY_NAMES if options.iou_type == POINTS else (*GEOMETRY_NAMES, *BOX_NAMES)
     asked = any(options.iou_type in one[2] for one in _OWN)
     for naming in sides.values() if asked and options.iou_type != POINTS else ():
-        _forget(naming, {ANGLE.name, BBOX.name, *gone})
+        _drop_problems(naming, {ANGLE.name, BBOX.name, *gone})
     for name, members, iou_types, what, needed in _OWN:
         wanted = options.iou_type in iou_types
         for role, naming in sides.items():
@@ -746,15 +746,15 @@ def _of_their_own(sides: Mapping[str, Naming], options: Options) -> bool:
                     naming.problems = own_alone  # missing boxes in pixels are reported
             if not wanted:
                 if others & naming.exprs.keys():
-                    _forget(naming, {*members})
+                    _drop_problems(naming, {*members})
                 if name == BOX3D.name:
                     naming.notes[:] = [one for one in naming.notes if one.kind != FRONT_UNKNOWN]
-                _drop(naming, members)
+                _drop_columns(naming, members)
     for naming in sides.values() if asked else ():
         if options.iou_type in IOU_TYPES and {"ymin", "ymax"} <= naming.exprs.keys():
             seen = (naming.exprs["ymax"] - naming.exprs["ymin"]).abs()
             naming.exprs.setdefault(HEIGHT_2D.name, seen.alias(HEIGHT_2D.name))
-        _drop(naming, gone)
+        _drop_columns(naming, gone)
     return asked
 
 
@@ -767,8 +767,8 @@ def _every_row_has_a_box(frame: pl.LazyFrame, naming: Naming) -> bool:
     return not missing
 
 
-def _drop(naming: Naming, names: tuple[str, ...]) -> None:
-    """Forget that columns were recognised, so that they are neither read nor reported."""
+def _drop_columns(naming: Naming, names: tuple[str, ...]) -> None:
+    """Remove columns from those recognised, so that they are neither read nor reported."""
     gone = set(names)
     for name in names:
         naming.exprs.pop(name, None)
@@ -779,7 +779,7 @@ def _drop(naming: Naming, names: tuple[str, ...]) -> None:
     }
 
 
-def _forget(naming: Naming, columns: set[str]) -> None:
+def _drop_problems(naming: Naming, columns: set[str]) -> None:
     """Drop the problems of columns that are not read."""
     if naming.problems:
         naming.problems = [one for one in naming.problems if one.column not in columns]

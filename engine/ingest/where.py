@@ -90,7 +90,7 @@ def plan_where(
         plan = _one_for_all(parse(where), tables, by)
     else:
         plan = _one_each(where, tables)
-    return {side: _tried(condition, tables[side], side) for side, condition in plan.items()}
+    return {side: _checked(condition, tables[side], side) for side, condition in plan.items()}
 
 
 def filtered(frame: pl.LazyFrame, table: Side, condition: Condition) -> pl.LazyFrame:
@@ -205,8 +205,8 @@ def _names(sides: Mapping[str, Side] | list[str]) -> str:
     return " or ".join(side.replace("_", " ") for side in sides)
 
 
-def _tried(condition: Condition, table: Side, side: str) -> Condition:
-    """Types are tried on no rows at all, so that a wrong one is not found half way through.
+def _checked(condition: Condition, table: Side, side: str) -> Condition:
+    """Check a condition on an empty table, so that a wrong type is refused before rows are read.
 
     Returns:
         The condition; texts that are compared with dates and times are cast to these.
@@ -217,16 +217,16 @@ def _tried(condition: Condition, table: Side, side: str) -> Condition:
     except pl.exceptions.PolarsError as error:
         schema = empty.collect_schema()
         times = {name: schema[name] for name in condition.names if schema[name].is_temporal()}
-        text, strange = _with_times(condition.text, times)
-        if not strange and text != condition.text:
+        text, invalid = _with_times(condition.text, times)
+        if not invalid and text != condition.text:
             cast = msgspec.structs.replace(condition, expr=parse(text).expr)
             with contextlib.suppress(pl.exceptions.PolarsError):
                 empty.select(cast.expr).collect()
                 return cast
         kinds = ", ".join(f"{name} is {schema[name]}" for name in condition.names)
         why = _first_line(error).partition(" (create native")[0]
-        if strange:
-            why = f"the column's type has no value {', '.join(strange)}"
+        if invalid:
+            why = f"the column's type has no value {', '.join(invalid)}"
         if times:
             name = sql_name(next(iter(times)))
             why += (
@@ -263,10 +263,10 @@ def _with_times(text: str, times: Mapping[str, pl.DataType]) -> tuple[str, list[
     Returns:
         The condition, and the texts that are no values of their column.
     """
-    strange: list[str] = []
+    invalid: list[str] = []
     names = {sql_name(name): name for name in times} | {f'"{name}"': name for name in times}
     if not names:
-        return text, strange
+        return text, invalid
     column = rf"(?<![\w.])(?:{'|'.join(map(re.escape, names))})(?![\w.(])"
     several = rf"\s*\(\s*{_TEXT}(?:\s*,\s*{_TEXT})*\s*\)"
     between = rf"\s+{_TEXT}\s+(?i:and)\s+{_TEXT}"
@@ -279,7 +279,7 @@ def _with_times(text: str, times: Mapping[str, pl.DataType]) -> tuple[str, list[
     def number(given: str, dtype: pl.DataType) -> str:
         value = _physical(given.partition("'")[2][:-1], dtype)
         if value is None:
-            strange.append(given)
+            invalid.append(given)
         return str(value)
 
     def rewritten(found: re.Match[str]) -> str:
@@ -293,7 +293,7 @@ def _with_times(text: str, times: Mapping[str, pl.DataType]) -> tuple[str, list[
         parts[1::2] = [number(one, dtype) for one in parts[1::2]]
         return "".join(parts)
 
-    return re.sub(pattern, rewritten, text), strange
+    return re.sub(pattern, rewritten, text), invalid
 
 
 def _physical(text: str, dtype: pl.DataType) -> int | None:

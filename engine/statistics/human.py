@@ -87,12 +87,12 @@ class Labelled(msgspec.Struct, frozen=True):
 
     @property
     def plain(self) -> bool:
-        """Whether rows are independent and of equal weight."""
+        """True if rows are independent and of equal weight."""
         return self.weight is None and self.cluster is None
 
     @property
     def shares_all(self) -> bool:
-        """Whether the judge's share for Rogan and Gladen includes labelled rows.
+        """True if the judge's share for Rogan and Gladen includes labelled rows.
 
         Their variance needs a share that is independent of sensitivity and specificity, so only
         other rows count if labels are a random sample and do not cover all rows.
@@ -172,8 +172,8 @@ def _around(
     if n < 2:
         why = f"no interval: {count_of(n, 'label')}"
     elif not variance > least:
-        alike = "a standard error of 0" if least else f"{n:,} labels, all alike"
-        why = f"no interval: {alike}"
+        cause = "a standard error of 0" if least else f"{n:,} labels, all alike"
+        why = f"no interval: {cause}"
     if why:
         return Number(value, n=n, reason=why)
     if clusters is None or clusters > _LARGE_DF:
@@ -258,8 +258,8 @@ def kappa(data: Labelled) -> Number:
     same, chance = _dot(p, f == y), _dot(judge, label)
     if chance >= 1 - 1e-12:
         return Number(math.nan, n=y.size, reason="all verdicts and labels are equal")
-    alike = 1 in (np.unique(of_judge).size, np.unique(of_label).size)
-    value = 0.0 if alike else (same - chance) / (1 - chance)
+    one_value = 1 in (np.unique(of_judge).size, np.unique(of_label).size)
+    value = 0.0 if one_value else (same - chance) / (1 - chance)
     marginal = label[of_judge] + judge[of_label] - 2 * chance
     influence = p * (((f == y) - same) * (1 - chance) - (1 - same) * marginal) / (1 - chance) ** 2
     if data.plain:  # the published variance divides by n

@@ -92,7 +92,7 @@ class Drawing:
 
     @cached_property
     def clusters_of_one(self) -> bool:
-        """Whether every cluster is a single datum."""
+        """True if every cluster is a single datum."""
         blocks = [*self.tallies.datums.key_blocks()]
         keys = np.concatenate(blocks) if blocks else np.zeros(0, np.uint64)
         return bool(np.unique(keys).size == keys.size)
