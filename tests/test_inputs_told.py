@@ -217,6 +217,29 @@ def test_a_second_column_of_values_is_noted(table: Any, other: str, read: str) -
 
 
 @pytest.mark.parametrize(
+    ("task", "columns", "side", "more"),
+    [
+        ("regression", ({"prediction": [1.5]}, {"target": [2.5]}), 0, {"y_pred": [3.5]}),
+        ("regression", ({"prediction": [1.5]}, {"target": [2.5]}), 1, {"y_true": [3.5]}),
+        ("classification", ({"label_value": ["a"]}, {"label_value": ["a"]}), 0, {"y_pred": ["b"]}),
+        ("text", ({"text": ["a"]}, {"text": ["a"]}), 1, {"reference": ["b"]}),
+        ("retrieval", ({"doc_id": ["a"], "score": [1.0]}, {"doc_id": ["a"]}), 0, {"sim": [0.5]}),
+    ],
+)
+def test_a_second_column_of_values_of_one_side_is_noted(
+    task: str, columns: tuple[dict[str, Any], ...], side: int, more: dict[str, Any]
+) -> None:
+    datum = "query_id" if task == "retrieval" else "datum_id"
+    sides = [pl.DataFrame({datum: [1], **values}) for values in columns]
+    sound = ee.score(*sides, task=task)
+    assert "unread_column" not in {one.code for one in sound.findings}
+    sides[side] = sides[side].with_columns(**{name: pl.Series(v) for name, v in more.items()})
+    card = ee.score(*sides, task=task)
+    noted(card, "unread_column", severity="note", count=1)
+    assert card.metrics.equals(sound.metrics)
+
+
+@pytest.mark.parametrize(
     ("more", "where"),
     [
         ({"y_true": ["a", "b"]}, None),  # equal

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Container, Iterable, Mapping, Sequence
+from itertools import chain
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -188,7 +189,7 @@ def unread(side: Side, named: Iterable[str]) -> list[Note]:
         if idle:
             message = f"{table.side.replace('_', ' ')}: column {idle[0]!r} is not read: {reason}."
             notes.append(Note("unread_column", message, len(idle)))
-    if table.values and len(schema) > len(side.naming.exprs):
+    if len(schema) > len(side.naming.exprs):
         notes += _second_values(side, used)
     if table.wide and "score" not in side.naming.exprs:
         others = [name for name in schema if name not in used]
@@ -202,20 +203,24 @@ def unread(side: Side, named: Iterable[str]) -> list[Note]:
 
 
 _VAGUE = ("y", "output")  # rather a coordinate, and the raw text of a model
+_VALUES = frozenset({"prediction", "target", "label_value", "score", "text", "relevance"})
+"""Columns of values in the tables of one side."""
 
 
 def _second_values(side: Side, used: Container[str]) -> list[Note]:
     """Return notes on columns that could be values, next to one of the canonical name."""
     notes, (schema, table) = [], (side.schema, side.table)
+    values = {*chain(*table.values)} or _VALUES
     for column in table.columns:
         name = column.name
-        if name not in schema or name not in used or not any(name in one for one in table.values):
+        if name not in values or name not in schema or name not in used:
             continue
         dtype = dtypes.canonical_dtype(column, schema[name])
         idle = [
             mine
             for mine in schema
-            if folded(mine) in column.aliases and mine not in used and folded(mine) not in _VAGUE
+            if folded(mine) in column.aliases and mine not in used
+            if folded(mine) not in (*_VAGUE, *column.weak)
             if dtypes.canonical_dtype(column, schema[mine]) == dtype
         ]
         if dtype is None or not idle:

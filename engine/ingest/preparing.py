@@ -865,7 +865,7 @@ def early_notes(
         notes += side.source.notes
         several |= max(len(side.source.firsts), len(side.source.files)) > 1
         wide |= not _WIDE.isdisjoint(side.schema.values())
-        if side.table.unread or side.table.wide or side.table.values:
+        if side.table.unread or side.table.wide or len(side.schema) > len(side.naming.exprs):
             unread_columns += unread(side, named)
     notes.sort(key=lambda note: not note.warning)
     notes += [*unread_columns, *of_rules]
