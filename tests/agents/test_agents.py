@@ -54,21 +54,21 @@ PEERS = json.loads(gzip.decompress((Path(__file__).parent / "peers.json.gz").rea
 
 @pytest.mark.parametrize("mode", ["exact", "ignore"])
 def test_agentevals(mode: str) -> None:
-    found = values(table_of([row[:2] for row in PEERS]), tool_arguments=mode)
+    result = values(table_of([row[:2] for row in PEERS]), tool_arguments=mode)
     for i, name in enumerate(EVERY[:4]):
-        assert found[name] == [row[2][mode][i] for row in PEERS], name
+        assert result[name] == [row[2][mode][i] for row in PEERS], name
 
 
 def test_google_adk() -> None:
-    found = values(table_of([row[:2] for row in PEERS]))
+    result = values(table_of([row[:2] for row in PEERS]))
     for i, name in enumerate((EVERY[0], EVERY[4], EVERY[3])):
-        assert found[name] == [row[2]["adk"][i] for row in PEERS], name
+        assert result[name] == [row[2]["adk"][i] for row in PEERS], name
 
 
 def test_deepeval() -> None:
     table = table_of([row[:2] for row in PEERS])
-    found = values(table, dialect="deepeval-4.3")["ToolCorrectness"]
-    assert found == pytest.approx([row[3] for row in PEERS], abs=1e-6)
+    result = values(table, dialect="deepeval-4.3")["ToolCorrectness"]
+    assert result == pytest.approx([row[3] for row in PEERS], abs=1e-6)
     standard = values(table)["ToolCorrectness"]
     higher = [ours - row[3] for ours, row in zip(standard, PEERS, strict=True)]
     assert min(higher) > -1e-6
@@ -106,26 +106,26 @@ CALLS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3)), max_size=5
 
 
 @settings(deadline=None, max_examples=60)
-@given(pairs=st.lists(st.tuples(CALLS, CALLS), min_size=1, max_size=4), near=st.booleans())
-def test_every_assignment(pairs: list[tuple[list[Any], list[Any]]], near: bool) -> None:
+@given(pairs=st.lists(st.tuples(CALLS, CALLS), min_size=1, max_size=4), tolerant=st.booleans())
+def test_every_assignment(pairs: list[tuple[list[Any], list[Any]]], tolerant: bool) -> None:
     """Within a tolerance, calls match that do not match each other, so that greedy may fail."""
-    told = [tuple([(tool, {"x": x}) for tool, x in side] for side in pair) for pair in pairs]
-    rules = {"argument_rules": {"x": "1"}} if near else {}
-    found = values(table_of(told), **rules)
-    reach = 1 if near else 0
+    tables = [tuple([(tool, {"x": x}) for tool, x in side] for side in pair) for pair in pairs]
+    rules = {"argument_rules": {"x": "1"}} if tolerant else {}
+    result = values(table_of(tables), **rules)
+    reach = 1 if tolerant else 0
 
     def same(one: Any, other: Any) -> bool:
         return one[0] == other[0] and abs(one[1] - other[1]) <= reach
 
     want = [slow(*pair, same) for pair in pairs]
     for i, name in enumerate(EVERY[:8]):
-        assert found[name] == pytest.approx([row[i] for row in want], nan_ok=True), name
+        assert result[name] == pytest.approx([row[i] for row in want], nan_ok=True), name
 
 
-def test_calls_in_the_way_of_each_other_are_assigned_anew() -> None:
+def test_matching_of_calls_is_not_greedy() -> None:
     pairs = [([("a", {"x": 1}), ("a", {"x": 2})], [("a", {"x": 1.5}), ("a", {"x": 0})])]
-    found = values(table_of(pairs), argument_rules={"x": "1"})
-    assert found["TrajectoryAnyOrderMatch"] == [1.0]  # 1 with 0, so that 2 has 1.5
+    result = values(table_of(pairs), argument_rules={"x": "1"})
+    assert result["TrajectoryAnyOrderMatch"] == [1.0]  # 1 with 0, so that 2 has 1.5
 
 
 # Definitions in single cases.
@@ -153,8 +153,8 @@ def test_vertex_counts_calls_that_appear_anywhere() -> None:
 def test_empty_sides_and_order(ours: list[str], theirs: list[str], want: list[Any]) -> None:
     schema = dict.fromkeys(("predicted_trajectory", "reference_trajectory"), pl.List(pl.String))
     table = pl.DataFrame([[ours], [theirs]], schema=schema)
-    found = values(table)
-    assert [found[name][0] for name in EVERY] == pytest.approx(want, nan_ok=True)
+    result = values(table)
+    assert [result[name][0] for name in EVERY] == pytest.approx(want, nan_ok=True)
 
 
 def test_the_use_of_tools_has_a_row_each() -> None:
@@ -226,8 +226,8 @@ def test_the_use_of_tools_has_a_row_each() -> None:
     ],
 )  # fmt: skip
 def test_rules(ours: Any, theirs: Any, options: dict[str, Any], same: bool) -> None:
-    found = values(table_of([([("t", ours)], [("t", theirs)])]), **options)
-    assert found["TrajectoryExactMatch"] == found["TrajectoryF1"] == [float(same)]
+    result = values(table_of([([("t", ours)], [("t", theirs)])]), **options)
+    assert result["TrajectoryExactMatch"] == result["TrajectoryF1"] == [float(same)]
 
 
 @pytest.mark.parametrize("rule", ["exakt", "-1", "nan", "1e400"])
@@ -283,8 +283,8 @@ def test_columns_that_may_be_arguments_or_something_else() -> None:
         assert ee.score(table, bare).value("TrajectoryExactMatch") == 1
     both = bare.with_columns(args=pl.lit("[]"), kwargs=text)
     card = ee.score(both, both)
-    found = [one.facts["columns"] for one in card.findings if one.code == "arguments_unread"]
-    assert found == [["kwargs"]] * 2
+    findings = [one.facts["columns"] for one in card.findings if one.code == "arguments_unread"]
+    assert findings == [["kwargs"]] * 2
 
 
 def test_arguments_on_one_side() -> None:
@@ -313,8 +313,8 @@ def test_arguments_on_one_side() -> None:
 )
 def test_inputs_of_calls_that_are_not_read(value: Any, warns: bool) -> None:
     def unread(*sides: pl.DataFrame) -> list[Any]:
-        found = ee.score(*sides).findings
-        return [one.facts["side"] for one in found if one.code == "arguments_unread"]
+        findings = ee.score(*sides).findings
+        return [one.facts["side"] for one in findings if one.code == "arguments_unread"]
 
     both, bare = ["predictions", "ground_truths"], ["id", "tool"]
     calls = pl.DataFrame([{"id": 1, "tool": "t", "input": value}])
@@ -363,13 +363,13 @@ def test_rows_of_calls_are_lists_of_them() -> None:
         for side in (0, 1)
     ]
     whole = pl.DataFrame({"datum_id": [f"d{i}" for i in range(len(pairs))]})
-    found = ee.score(*sides, datums=whole, metrics=EVERY)
+    result = ee.score(*sides, datums=whole, metrics=EVERY)
     lists = table_of(pairs).with_columns(whole["datum_id"])
     want = ee.score(lists, metrics=EVERY)
     by = ["datum_id", "metric"]
-    assert_frame_equal(found.per_datum.sort(by), want.per_datum.sort(by))
+    assert_frame_equal(result.per_datum.sort(by), want.per_datum.sort(by))
     none = [sum(not pair[side] for pair in pairs) for side in (0, 1)]
-    counts = {x.facts["side"]: x.count for x in found.findings if x.code == "no_calls"}
+    counts = {x.facts["side"]: x.count for x in result.findings if x.code == "no_calls"}
     assert counts == {"predictions": none[0], "ground_truths": none[1]}
     structs = [
         side.with_columns(
@@ -385,8 +385,8 @@ def test_arguments_of_several_types_in_pandas() -> None:
     lists = [[{"name": "t", "arguments": {"q": value}}] for value in (1, "1", [1])]
     rows = {"datum_id": ["a", "b", "c"], "predicted_trajectory": lists}
     rows |= {"reference_trajectory": lists[:1] * 3}
-    found = ee.score(pd.DataFrame(rows))
-    assert found.metrics.equals(ee.score(rows).metrics)
+    result = ee.score(pd.DataFrame(rows))
+    assert result.metrics.equals(ee.score(rows).metrics)
     rows["predicted_trajectory"] = [lists[0], None, lists[2]]
     with refused("null_values", column="predicted_trajectory", count=1):
         ee.score(pd.DataFrame(rows))
@@ -411,9 +411,9 @@ def test_arguments_other_than_objects_are_one_value() -> None:
 def test_arguments_of_another_type_are_a_note() -> None:
     right, text = ("a", {"q": 3, "all": True}), ("a", {"q": "3", "all": "true"})
     table = table_of([([text], [right]), ([right, text], [right]), ([("a", {"q": 4})], [right])])
-    (found,) = [one for one in ee.score(table).findings if one.code == "argument_types"]
-    assert found.count == 2
-    assert "'q' of 'a' is \"3\" for 3" in found.message or '"true" for true' in found.message
+    (findings,) = [one for one in ee.score(table).findings if one.code == "argument_types"]
+    assert findings.count == 2
+    assert "'q' of 'a' is \"3\" for 3" in findings.message or '"true" for true' in findings.message
     same = ee.score(table, tool_arguments="ignore")
     assert not [one for one in same.findings if one.code == "argument_types"]
 
@@ -424,9 +424,9 @@ def test_arguments_of_another_type_are_a_note() -> None:
 )
 def test_other_spellings_of_a_value_are_a_note(value: Any, text: str, noted: int) -> None:
     table = table_of([([("a", {"q": text, "z": 1})], [("a", {"q": value, "z": 1})])])
-    found = [one for one in ee.score(table).findings if one.code == "argument_types"]
-    assert [one.count for one in found] == [1] * noted
-    assert not noted or json.dumps(text) in found[0].message
+    findings = [one for one in ee.score(table).findings if one.code == "argument_types"]
+    assert [one.count for one in findings] == [1] * noted
+    assert not noted or json.dumps(text) in findings[0].message
 
 
 def test_python_lists_in_cells_are_named() -> None:
@@ -446,10 +446,10 @@ def test_types_of_arguments_are_compared_within_a_datum_by_the_rules() -> None:
     assert noted_calls([([text], [other]), ([number], [number])]) == []
     assert noted_calls([([text], [number]), ([text], [text])]) == [1]
     assert noted_calls([([text, text], [number, text])]) == []
-    near = [[("a", {"q": q, "x": x})] for q, x in (("3", 1), (3, 1), ("3", 1.5))]
+    tolerant = [[("a", {"q": q, "x": x})] for q, x in (("3", 1), (3, 1), ("3", 1.5))]
     rules = {"x": "1"}
-    assert noted_calls([(near[0], near[1])], argument_rules=rules) == [1]
-    assert noted_calls([(near[0], near[1] + near[2])], argument_rules=rules) == []
+    assert noted_calls([(tolerant[0], tolerant[1])], argument_rules=rules) == [1]
+    assert noted_calls([(tolerant[0], tolerant[1] + tolerant[2])], argument_rules=rules) == []
     assert noted_calls([([text], [number])], metrics=["ToolCorrectness"]) == []
 
 
@@ -486,8 +486,8 @@ def test_every_field_of_arguments_is_read(field: str) -> None:
 def test_fields_that_are_not_read_are_noted() -> None:
     one = {"name": "t", "args": {"a": 1}, "input": {"b": 1}, "city": "Rome", "id": "1"}
     card = ee.score(lists_of([one, one], ["t"]))
-    found = [x for x in card.findings if x.code == "call_field_not_read"]
-    assert [(x.facts["field"], x.count) for x in found] == [("city", 2), ("input", 2)]
+    findings = [x for x in card.findings if x.code == "call_field_not_read"]
+    assert [(x.facts["field"], x.count) for x in findings] == [("city", 2), ("input", 2)]
     empty = {"name": "t", "args": {}, "input": {"a": 1}, "output": None}
     assert parse(json.dumps(empty))[0] == [Call("t", ((("a",), "1"),))]
     assert parse('{"role": "tool", "name": "t", "args": {"a": 1}}') == ([], {"args"})
@@ -541,8 +541,8 @@ def test_names_of_options_that_no_call_has_are_noted() -> None:
     table = table_of([([("search", {"city": "x", "a.b": 1})], [("search", {"city": "X"})])])
     rules = {"city": "text", "ciyt": "text", "search.a": "ignore", r"a\.b": "ignore"}
     card = ee.score(table, argument_rules=rules, tools=["search", "Search"])
-    found = [one.facts["value"] for one in card.findings if one.code == "option_value_unmet"]
-    assert found == ["ciyt", "search.a", "Search"]
+    findings = [one.facts["value"] for one in card.findings if one.code == "option_value_unmet"]
+    assert findings == ["ciyt", "search.a", "Search"]
     assert card.value("TrajectoryExactMatch") == 1
     unread = ee.score(table, argument_rules={"ciyt": "text"}, metrics=["ToolCorrectness"])
     assert not [one for one in unread.findings if one.code == "option_value_unmet"]
@@ -570,14 +570,14 @@ def test_comparison_gates_slices_and_worst() -> None:
         return table_of(pairs).with_columns(slices, datum_id=pl.int_range(200))
 
     worse, better = run(0.5), run(0.9)
-    found = ee.compare(worse, better, metrics=["TrajectoryExactMatch"], draws=100)
-    assert not found.notes
+    result = ee.compare(worse, better, metrics=["TrajectoryExactMatch"], draws=100)
+    assert not result.notes
     other = better["reference_trajectory"].to_list()
     for calls in ([*other[:3], [*other[3], "c"]], [*other[:3], []]):
         changed = pl.Series("reference_trajectory", [*calls, *other[4:]])
         with pytest.raises(ee.InputError, match="other ground truths: 1 datum"):
             ee.compare(worse, better.with_columns(changed), draws=100)
-    row = found.differences.row(0, named=True)
+    row = result.differences.row(0, named=True)
     assert row["b"] - row["a"] > 0.2
     assert row["p"] < 0.05
     card = ee.score(better, by="lang", cluster="lang", intervals=95)
@@ -628,8 +628,8 @@ def test_arguments_keep_their_types(tmp_path: Path, form: str, names: Any) -> No
         table = tmp_path / f"t.{form}"
         lines = [json.dumps(row) for row in rows]
         table.write_text("\n".join(lines) if form == "jsonl" else f"[{','.join(lines)}]")
-    found = values(table, metrics=["TrajectoryExactMatch"])
-    assert found["TrajectoryExactMatch"] == [want for _, _, want in TYPED]
+    result = values(table, metrics=["TrajectoryExactMatch"])
+    assert result["TrajectoryExactMatch"] == [want for _, _, want in TYPED]
 
 
 def test_a_row_does_not_change_the_score_of_another(tmp_path: Path) -> None:
@@ -680,9 +680,9 @@ def test_messages_whose_content_is_text_or_blocks(tmp_path: Path, form: str, nam
         rows = [{name if key == PREDICTED else key: row[key] for key in row} for row in rows]
     path.write_text("\n".join(map(json.dumps, rows)))
     columns = {"columns": {name: PREDICTED}} if name == "messages" else {}
-    found = values(path if form == "jsonl" else rows, **columns)
-    assert found["TrajectoryExactMatch"] == [1.0, 0.0]
-    assert found["ToolCorrectness"] == [1.0, 0.0]
+    result = values(path if form == "jsonl" else rows, **columns)
+    assert result["TrajectoryExactMatch"] == [1.0, 0.0]
+    assert result["ToolCorrectness"] == [1.0, 0.0]
 
 
 def test_structs_keep_the_types_of_their_table() -> None:

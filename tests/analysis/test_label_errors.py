@@ -1,4 +1,4 @@
-"""Label errors: classification against cleanlab's own answers, detection on planted ones."""
+"""Label errors: classification against answers of cleanlab, detection with planted errors."""
 
 from __future__ import annotations
 
@@ -24,21 +24,22 @@ TEXTS = "examples/text/answers.parquet"
 def long_tables(case):
     chances = np.array(case["chances"])
     n, k = chances.shape
-    found = pl.DataFrame(
+    predictions = pl.DataFrame(
         {
             "datum_id": np.repeat(np.arange(n), k),
             "label_value": np.tile(np.arange(k), n),
             "score": chances.ravel(),
         }
     )
-    return found, pl.DataFrame({"datum_id": np.arange(n), "label_value": case["labels"]})
+    return predictions, pl.DataFrame({"datum_id": np.arange(n), "label_value": case["labels"]})
 
 
 def test_as_cleanlab():
-    """cleanlab 2.9 picks the same datums by every way, and its qualities are ours to the bit.
+    """Match cleanlab 2.9: the same datums by every method, the same qualities to the bit.
 
-    Whole numbers are made of the confident joint by a sort that is not stable: tables in which
-    remainders tie, and another NumPy takes another of them, are not among the vectors.
+    cleanlab rounds the confident joint to integers with an unstable sort. Tables in which
+    remainders
+    tie are not among the vectors, because they depend on the version of NumPy.
     """
     for case in known_answers("analysis", "cleanlab"):
         rows = ee.score(*long_tables(case), metrics=["LabelErrors"]).label_errors
@@ -51,11 +52,11 @@ def test_as_cleanlab():
             ("normalized_margin", "normalized_margin"),
             ("confidence_weighted_entropy", "confidence_weighted_entropy"),
         ):
-            known = np.array(case["qualities"][name])[datum]
-            assert np.abs(rows[column].to_numpy() - known).max(initial=0) <= 1e-12, name
+            expected = np.array(case["qualities"][name])[datum]
+            assert np.abs(rows[column].to_numpy() - expected).max(initial=0) <= 1e-12, name
 
 
-def test_ranked_by_what_is_asked():
+def test_the_score_of_the_ranking_is_an_option():
     tables = long_tables(known_answers("analysis", "cleanlab")[3])
     every = ee.find_label_errors(*tables, filter_by="argmax")
     assert every.rows["suspicion"].is_sorted(descending=True)
@@ -80,7 +81,7 @@ def test_as_in_buckets(tmp_path, monkeypatch):
 
 
 def test_one_score_a_datum():
-    """The other label of a binary table has what is left to 1."""
+    """The other label of a binary table has 1 minus the score."""
     table = pl.DataFrame({"actual": [1] * 6 + [0] * 6, "score": [0.9] * 5 + [0.05] + [0.1] * 6})
     rows = ee.find_label_errors(table).rows
     assert rows.select("datum_id", "label_value", "suggested").rows() == [(5, 1, 0)]
@@ -100,9 +101,9 @@ def test_without_probabilities_of_all_labels(table):
             ee.find_label_errors(table)
     else:
         truth = table.drop("score")
-        found = ee.find_label_errors(table, truth, multilabel=True)
-        assert not len(found)
-        assert "several labels" in repr(found)
+        result = ee.find_label_errors(table, truth, multilabel=True)
+        assert not len(result)
+        assert "several labels" in repr(result)
 
 
 def boxes(rows):
@@ -113,11 +114,11 @@ def boxes(rows):
 
 
 PLAIN = [(d, "a", 10.0, 10.0, 50.0, 50.0, 0.8) for d in range(4)]
-"""One object a datum, found."""
+"""One object per datum, with a prediction that matches it."""
 
 
 @pytest.mark.parametrize(
-    ("truth", "found", "reason", "suspicion"),
+    ("truth", "predictions", "reason", "suspicion"),
     [
         ([(9, "a", 0, 0, 40, 40)], [(9, "b", 0, 0, 40, 40, 0.9)], "other label", 0.9),
         (
@@ -128,7 +129,7 @@ PLAIN = [(d, "a", 10.0, 10.0, 50.0, 50.0, 0.8) for d in range(4)]
         ),
         ([(9, "a", 0, 0, 40, 40)], [(9, "a", 0, 0, 40, 10, 0.8)], "location", 0.6),
         ([], [(9, "b", 0, 0, 40, 40, 0.7)], "missing", 0.7),
-        (  # beside one that another prediction has found: an IoU of 1 / 4
+        (  # next to an object that another prediction matches: an IoU of 1 / 4
             [(9, "a", 0, 0, 40, 40)],
             [(9, "a", 0, 0, 40, 40, 0.9), (9, "b", 24, 0, 64, 40, 0.8)],
             "missing",
@@ -149,27 +150,27 @@ PLAIN = [(d, "a", 10.0, 10.0, 50.0, 50.0, 0.8) for d in range(4)]
         ),
     ],
 )
-def test_reasons(truth, found, reason, suspicion):
-    predicted = boxes(PLAIN + found)
+def test_reasons(truth, predictions, reason, suspicion):
+    predicted = boxes(PLAIN + predictions)
     truths = boxes([*PLAIN, *((*row, 1.0) for row in truth)]).drop("score")
     rows = ee.find_label_errors(predicted, truths).rows
     assert rows.filter(datum_id=9)["reason"][0] == reason
     assert rows.filter(pl.col("datum_id") != 9).is_empty()
     assert rows.filter(reason=reason)["suspicion"].to_list() == pytest.approx([suspicion])
-    told = rows.filter(reason=reason).row(0, named=True)
+    text = rows.filter(reason=reason).row(0, named=True)
     if reason == "missing":
-        assert (told["label_value"], told["suggested"], told["annotation_id"]) == (None, "b", None)
-        assert told["prediction_row"] == len(predicted) - 1
-        assert told["iou"] == (pytest.approx(0.25) if truth else None)
+        assert (text["label_value"], text["suggested"], text["annotation_id"]) == (None, "b", None)
+        assert text["prediction_row"] == len(predicted) - 1
+        assert text["iou"] == (pytest.approx(0.25) if truth else None)
     else:
-        assert told["annotation_id"] == len(truths) - 1
-        assert told["annotation_ymax"] == truth[-1][5]
+        assert text["annotation_id"] == len(truths) - 1
+        assert text["annotation_ymax"] == truth[-1][5]
     if reason == "duplicate":
-        assert told["ymax"] == 40.0  # of the one that it repeats
+        assert text["ymax"] == 40.0  # that of the object it repeats
 
 
-def test_missing_beside_what_nothing_found():
-    """Where the neighbour is not found either, it lies wrong: one error, not two."""
+def test_an_unmatched_neighbour_is_one_location_error():
+    """If the neighbour has no match either, its box is wrong: one error, not two."""
     truths = boxes([*PLAIN, (9, "a", 0, 0, 40, 40, 1.0)]).drop("score")
     rows = ee.find_label_errors(boxes([*PLAIN, (9, "a", 24, 0, 64, 40, 0.8)]), truths).rows
     assert rows["reason"].to_list() == ["location"]
@@ -182,18 +183,18 @@ def test_scores_that_are_no_probabilities():
         "not_probabilities", columns=["score"], rows=[0, 1, 2], count=437, first=(0, 0, 81.6)
     ):
         ee.find_label_errors(percent, truths)
-    told = ee.diagnose(percent, truths).frame["finding"].to_list()
-    assert told
-    assert not any("may be wrong" in one for one in told)
+    findings = ee.diagnose(percent, truths).frame["finding"].to_list()
+    assert findings
+    assert not any("may be wrong" in one for one in findings)
 
 
 def test_names_of_classes():
     predicted = boxes([*PLAIN, (9, "b", 0, 0, 40, 40, 0.7)])
     truths = boxes(PLAIN).drop("score")
     codes = {"label_value": pl.Series(["a", "b"]), "label_name": pl.Series(["car", "bus"])}
-    found = ee.find_label_errors(predicted, truths, labels=pl.DataFrame(codes))
-    assert "b bus" in repr(found)
-    assert found.rows["suggested"].to_list() == ["b"]
+    result = ee.find_label_errors(predicted, truths, labels=pl.DataFrame(codes))
+    assert "b bus" in repr(result)
+    assert result.rows["suggested"].to_list() == ["b"]
 
 
 def test_options_of_no_use():
@@ -207,8 +208,8 @@ def test_options_of_no_use():
         ee.find_label_errors(*tables, rank_by="self_confidence")
 
 
-def test_right_labels_are_not_told():
-    """Two objects on one another, each found, do not speak against each other; crowds do not."""
+def test_right_labels_are_no_errors():
+    """Two overlapping objects that are both matched are no duplicates; neither are crowds."""
     pair = [(9, "a", 0, 0, 40, 40, 0.8), (9, "b", 0, 0, 40, 36, 0.9)]
     truths = boxes([*PLAIN, *pair]).drop("score")
     assert not len(ee.find_label_errors(boxes(PLAIN + pair), truths))
@@ -218,17 +219,17 @@ def test_right_labels_are_not_told():
 
 @pytest.mark.parametrize("crowd", [[], [9], [10], [9, 10]])
 def test_a_crowd_region_over_an_object_is_no_duplicate(crowd):
-    """Before or after the object in the table; two such objects are one drawn twice."""
+    """The crowd may come before or after the object; two overlapping objects are a duplicate."""
     rows = [(9, "a", 0, 0, 40, 40, 1.0), (9, "a", 0, 0, 40, 38, 1.0)]
     truths = boxes([*PLAIN, *rows]).drop("score").with_row_index("n")
     place = pl.col("n").cast(pl.Int64) - len(PLAIN) + 9
     truths = truths.with_columns(iscrowd=place.is_in(crowd).cast(pl.Int8)).drop("n")
-    found = ee.find_label_errors(boxes([*PLAIN, (9, "a", 0, 0, 40, 40, 0.9)]), truths).rows
-    assert found.filter(reason="duplicate").height == (not crowd)
+    result = ee.find_label_errors(boxes([*PLAIN, (9, "a", 0, 0, 40, 40, 0.9)]), truths).rows
+    assert result.filter(reason="duplicate").height == (not crowd)
 
 
 def test_masks_and_parts(tmp_path, monkeypatch):
-    """Of shapes it is the shapes that are alike; one run in parts tells what one in memory does."""
+    """Overlaps are those of the shapes; buckets give the same errors as a run in memory."""
     in_buckets(monkeypatch)
     square = lambda x: [[[x, 0.0, x + 9.0, 0.0, x + 9.0, 9.0, x, 9.0]]]  # noqa: E731
     half = [[[0.0, 0.0, 9.0, 0.0, 0.0, 9.0]]]
@@ -239,15 +240,15 @@ def test_masks_and_parts(tmp_path, monkeypatch):
             "polygon": [*square(0.0), *square(0.0), *half, *square(0.0)],
         }
     )
-    found = pl.DataFrame(
+    predictions = pl.DataFrame(
         {"datum_id": [1, 2], "label_value": ["a", "b"], "score": [0.9, 0.8],
          "polygon": [*square(0.0), *square(0.0)]}
     )  # fmt: skip
-    rows = ee.find_label_errors(found, truth).rows
+    rows = ee.find_label_errors(predictions, truth).rows
     assert rows.filter(reason="duplicate")["annotation_id"].to_list() == [1]
     assert rows.filter(reason="other label")["suggested"].to_list() == ["b"]
-    asked = {"metrics": ["LabelErrors"], "convert_to": "polygon"}
-    case = Case((found.reverse(), truth.reverse()), asked)
+    options = {"metrics": ["LabelErrors"], "convert_to": "polygon"}
+    case = Case((predictions.reverse(), truth.reverse()), options)
     assert same_as_in_memory(case, "detection", tmp_path).label_errors.height == rows.height
 
 
@@ -279,10 +280,10 @@ def test_command():
 @pytest.mark.parametrize(
     "tables", [BOXES, tuple(path.replace("detection", "classification") for path in BOXES)]
 )
-def test_diagnose_counts_as_they_are_found(tables):
+def test_diagnose_counts_the_same_label_errors(tables):
     rows = ee.find_label_errors(*tables).rows
     of_ways = not rows["found_by"].null_count()
-    told = ee.diagnose(*tables).frame.filter(pl.col("more") == "label-errors")
+    findings = ee.diagnose(*tables).frame.filter(pl.col("more") == "label-errors")
     sure = rows if of_ways else rows.filter(pl.col("suspicion") >= 0.5)
-    assert told["n"].sum() == sure.height > 0
-    assert told["finding"].str.contains("suspicion 0.5 or more").all() is not of_ways
+    assert findings["n"].sum() == sure.height > 0
+    assert findings["finding"].str.contains("suspicion 0.5 or more").all() is not of_ways

@@ -1,7 +1,6 @@
-"""``PerDatum``: what every single datum is judged by, in tasks without one row per datum.
+"""``PerDatum``: the value that ranks each datum, in tasks without one row per datum.
 
-That it is the same in merged parts and in buckets is held by ``tests/merging`` and
-``tests/partitions``, whose cases ask for every metric.
+``tests/merging`` and ``tests/partitions`` check that merged buckets give the same values.
 """
 
 from __future__ import annotations
@@ -48,20 +47,20 @@ CASES: dict[str, tuple[list[Any], dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_is_what_the_worst_are_sorted_by(name: str, tmp_path: Path) -> None:
+def test_worst_datums_are_sorted_by_it(name: str, tmp_path: Path) -> None:
     tables, options = CASES[name]
     card = ee.score(*tables, **options)
     frame = card.per_datum
     assert frame["datum_id"].n_unique() == frame.height == card.run["datums"]
     assert (frame["value"].is_null() == (frame["status"] == "undefined")).all()
-    found = worst(tallied_of("run", card), frame.height)
-    joined = found.join(frame, on=["datum_id", "metric"], suffix="_told")
-    assert joined.height == found.height > 0
+    result = worst(tallied_of("run", card), frame.height)
+    joined = result.join(frame, on=["datum_id", "metric"], suffix="_told")
+    assert joined.height == result.height > 0
     assert joined["value"].equals(joined["value_told"])
     if name in ("F1", "beside others", "several labels"):
         assert joined["parameters"].equals(joined["parameters_told"])
-    others = frame.join(found, on="datum_id", how="anti")["value"].drop_nulls().unique()
-    assert others.to_list() in ([], [1.0], [0.0])  # nothing wrong
+    others = frame.join(result, on="datum_id", how="anti")["value"].drop_nulls().unique()
+    assert others.to_list() in ([], [1.0], [0.0])  # no errors
     assert_frame_equal(ee.load(card.save(tmp_path / "run")).per_datum, frame)
 
 
@@ -85,7 +84,7 @@ def test_right_labels_are_0_and_datums_without_a_truth_undefined() -> None:
     assert frame["value"].to_list() == [0.0, 0.8, None, None]
 
 
-def test_it_has_to_be_asked_for() -> None:
+def test_it_is_no_default_metric() -> None:
     for task in ("detection", "classification"):
         card = ee.score(*example(task))
         assert "per_datum" not in card.frames

@@ -1,4 +1,4 @@
-"""The worst slices: against an exhaustive search, the package sliceline, and planted faults."""
+"""The worst slices: an exhaustive search, the package sliceline, and planted faults."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from evalengine.statistics import tests
 
 
 def exhaustive(code, column, error, *, most, levels, least, alpha, weight):
-    """Scores and items of the best slices, every one of them looked at."""
+    """Scores and items of the best slices, by testing every slice."""
     error, n = error * weight, weight.sum()
     total = error.sum()
-    found = []
+    result = []
     for deep in range(1, levels + 1):
         for columns in itertools.combinations(range(code.shape[0]), deep):
             for items in itertools.product(*(np.flatnonzero(column == c) for c in columns)):
@@ -40,18 +40,18 @@ def exhaustive(code, column, error, *, most, levels, least, alpha, weight):
                     continue
                 score = alpha * (own / size * n / total - 1) - (1 - alpha) * (n / size - 1)
                 if score > 0:
-                    found.append((-score, deep, tuple(map(int, items))))
-    return sorted(found)[:most]
+                    result.append((-score, deep, tuple(map(int, items))))
+    return sorted(result)[:most]
 
 
 def coded(columns):
     code, column = [], []
     for c, values in enumerate(columns):
-        known = np.unique(values[values >= 0])
+        codes = np.unique(values[values >= 0])
         place = np.full(int(values.max(initial=0)) + 1, -1)
-        place[known] = np.arange(known.size) + len(column)
+        place[codes] = np.arange(codes.size) + len(column)
         code.append(np.where(values < 0, -1, place[np.maximum(values, 0)]))
-        column += [c] * known.size
+        column += [c] * codes.size
     return np.array(code, np.int32), np.array(column, np.int32)
 
 
@@ -65,7 +65,7 @@ def test_as_an_exhaustive_search(seed, monkeypatch):
     code, column = coded(columns)
     kinds = (r.random(n), (r.random(n) < 0.3).astype(float), r.integers(0, 3, n).astype(float))
     error = kinds[seed % 3]
-    asked = {
+    options = {
         "most": int(r.integers(1, 30)),
         "levels": int(r.integers(1, 5)),
         "least": int(r.integers(1, 10)),
@@ -74,24 +74,24 @@ def test_as_an_exhaustive_search(seed, monkeypatch):
     }
     if not error.sum():
         return
-    given = {**asked, "weight": None} if seed % 4 == 1 else asked
-    found = search(code, column, error, **given, threads=Threads(1 + seed % 2))
-    expected = exhaustive(code, column, error, **asked)
-    np.testing.assert_allclose(found.score, [-one[0] for one in expected], rtol=1e-11, atol=1e-12)
+    inputs = {**options, "weight": None} if seed % 4 == 1 else options
+    result = search(code, column, error, **inputs, threads=Threads(1 + seed % 2))
+    expected = exhaustive(code, column, error, **options)
+    np.testing.assert_allclose(result.score, [-one[0] for one in expected], rtol=1e-11, atol=1e-12)
     sums = [
-        (error * asked["weight"])[
+        (error * options["weight"])[
             np.logical_and.reduce([code[column[i]] == i for i in items])
         ].sum()
-        for items in found.items
+        for items in result.items
     ]
-    np.testing.assert_allclose(found.total, sums, rtol=1e-12)
+    np.testing.assert_allclose(result.total, sums, rtol=1e-12)
 
 
 def test_as_sliceline():
-    """Scores of the package sliceline 0.3.0, which also gives those equal to the last one."""
+    """Match sliceline 0.3.0, which also returns slices equal to the last one."""
     for case in known_answers("analysis", "sliceline"):
         code, column = coded([np.array(values) for values in case["columns"]])
-        found = search(
+        result = search(
             code,
             column,
             np.array(case["errors"]),
@@ -101,18 +101,18 @@ def test_as_sliceline():
             alpha=case["alpha"],
         )
         theirs = case["scores"][: case["most"]]
-        np.testing.assert_allclose(found.score, theirs, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(result.score, theirs, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("errors", [[], [0.0, 0.0]])
-def test_nothing_wrong_has_no_slices(errors):
+def test_without_errors_there_are_no_slices(errors):
     code = np.zeros((1, len(errors)), np.int32)
-    found = search(code, np.zeros(1, np.int32), np.array(errors), most=3, levels=2, least=1)
-    assert found.items == []
+    result = search(code, np.zeros(1, np.int32), np.array(errors), most=3, levels=2, least=1)
+    assert result.items == []
 
 
 def planted(n=4000, seed=0):
-    """Answers that are wrong more often at night in the rain, and a column that says nothing."""
+    """Answers that are wrong more often at night in the rain, and a column without influence."""
     r = np.random.default_rng(seed)
     table = pl.DataFrame(
         {
@@ -139,11 +139,11 @@ def planted(n=4000, seed=0):
 
 def test_a_planted_slice_is_named_first_and_its_parts_are_not_padded():
     table, answers = planted()
-    found = ee.find_slices(answers, datums=table.drop("speed"), metrics=["Accuracy"], draws=50)
-    first = found.frame.row(0, named=True)
+    result = ee.find_slices(answers, datums=table.drop("speed"), metrics=["Accuracy"], draws=50)
+    first = result.frame.row(0, named=True)
     assert first["slice"].startswith("weather = rain and")
     assert "hour" in first["slice"]
-    assert not any("idle" in one or "camera" in one for one in found.frame["slice"][:3])
+    assert not any("idle" in one or "camera" in one for one in result.frame["slice"][:3])
     assert first["p_adjusted"] < 1e-6
     inside = table.sql(f"select datum_id from self where {first['where']}")["datum_id"]
     own = answers.filter(pl.col("datum_id").is_in(inside.implode()))
@@ -155,7 +155,7 @@ def test_a_planted_slice_is_named_first_and_its_parts_are_not_padded():
 
 
 def weighted(n=400, seed=0):
-    """Labels that are wrong mostly at x by number, and mostly at y by weight."""
+    """Labels that are wrong mostly at x by count, and mostly at y by weight."""
     r = np.random.default_rng(seed)
     at, truth = np.where(np.arange(n) % 4 == 0, "x", "y"), r.integers(0, 2, n)
     wrong = r.random(n) < np.where(at == "x", 0.8, 0.2)
@@ -174,50 +174,50 @@ def test_losses_are_weighted_as_the_metric_is():
     table = weighted().with_columns(
         weight=pl.when(pl.col("datum_id") == "d007").then(0.0).otherwise("weight")
     )
-    found = ee.find_slices(table, metrics=["Accuracy"], draws=20)
-    (row,) = found.frame.iter_rows(named=True)
+    result = ee.find_slices(table, metrics=["Accuracy"], draws=20)
+    (row,) = result.frame.iter_rows(named=True)
     assert row["slice"] == "w = y"
     assert row["size"] == 299
     assert row["value"] < row["elsewhere"]
     assert row["loss"] == pytest.approx(1 - row["value"], rel=1e-12)
     assert row["loss_elsewhere"] == pytest.approx(1 - row["elsewhere"], rel=1e-12)
-    assert any("1 of weight 0" in note for note in found.notes)
+    assert any("1 of weight 0" in note for note in result.notes)
     plain = ee.find_slices(table.drop("weight"), metrics=["Accuracy"], draws=20)
     assert plain.frame["slice"].to_list() == ["w = x"]
 
 
-def test_no_slice_is_shown_whose_metric_is_better_than_elsewhere():
-    """Errors of x are unsure and of its rare label; log loss is higher there, accuracy too."""
+def test_slices_whose_metric_is_better_are_not_shown():
+    """Scores at x are unsure, so log loss is higher there, but so is accuracy."""
     n = 200
     at = np.where(np.arange(n) % 2 == 0, "x", "y")
     right = np.where(at == "x", True, np.arange(n) % 4 == 1)
     score = np.where(at == "x", 0.51, np.where(right, 1.0, 0.49))
     table = pl.DataFrame({"datum_id": range(n), "actual": 1, "1": score, "0": 1 - score})
-    asked = {
+    options = {
         "datums": pl.DataFrame({"datum_id": range(n), "w": at}),
         "draws": 20,
         "score_columns": ["0", "1"],
     }
-    sure = ee.find_slices(table, metrics=["LogLoss", "Accuracy"], **asked)
+    sure = ee.find_slices(table, metrics=["LogLoss", "Accuracy"], **options)
     assert sure.frame["slice"].to_list() == ["w = x"]
-    found = ee.find_slices(table, metrics=["Accuracy", "LogLoss"], **asked)
-    assert len(found) == 0
-    assert any("1 slice with" in one and "Accuracy" in one for one in found.notes)
+    result = ee.find_slices(table, metrics=["Accuracy", "LogLoss"], **options)
+    assert len(result) == 0
+    assert any("1 slice with" in one and "Accuracy" in one for one in result.notes)
 
 
-def test_slices_are_held_by_the_first_number_of_a_whole_run():
+def test_slices_use_the_first_metric_of_the_whole_run():
     folder = Path(__file__).parents[2] / "examples" / "detection"
     tables = [str(folder / f"{side}.parquet") for side in ("predictions", "groundtruths")]
-    asked = {"datums": folder / "datums.parquet", "draws": 20, "least": 5, "by": ["weather"]}
+    options = {"datums": folder / "datums.parquet", "draws": 20, "least": 5, "by": ["weather"]}
     run = ee.score(*tables, metrics=["AP", "TIDECounts", "mAP"], by=["weather"],
-                   datums=asked["datums"])  # fmt: skip
+                   datums=options["datums"])  # fmt: skip
     for metrics in (["AP", "mAP"], ["TIDECounts", "mAP"], None):
         assert ee.find_slices(run, metrics=metrics, draws=20, least=5).metric == "mAP"
     with refused("metric_unfit", ee.ResultError):
-        ee.find_slices(*tables, metrics=["AP", "TIDECounts"], **asked)
+        ee.find_slices(*tables, metrics=["AP", "TIDECounts"], **options)
 
 
-def test_p_is_of_the_difference_that_is_shown():
+def test_p_belongs_to_the_shown_difference():
     pair = np.random.default_rng(0).normal([0.4, 0.6], 0.1, (500, 2))
     spread = np.std(pair[:, 0] - pair[:, 1], ddof=1)
     assert tests._p(pair, -0.3) == pytest.approx(2 * norm.cdf(-0.3 / spread), rel=1e-6)
@@ -225,7 +225,7 @@ def test_p_is_of_the_difference_that_is_shown():
     assert np.isnan(tests._p(pair, np.nan))
 
 
-def test_every_where_gives_the_slice_it_stands_for():
+def test_every_condition_selects_its_slice():
     table, _ = planted(seed=1)
     table = table.with_columns(
         pl.when(pl.col("speed") < 5).then(None).otherwise("speed").alias('odd "name"'),
@@ -238,11 +238,11 @@ def test_every_where_gives_the_slice_it_stands_for():
         own = np.flatnonzero(conditions.code[conditions.column[item]] == item)
         assert sorted(inside["index"].to_list()) == own.tolist(), condition.sql
     covered = (conditions.code >= 0).all(axis=1)
-    assert covered.all()  # with one datum enough, each has a condition of every column
+    assert covered.all()  # with least=1, every datum satisfies a condition of every column
 
 
-def test_where_of_odd_columns():
-    """NaN lies above all numbers in SQL, and no slice may take it in."""
+def test_conditions_of_odd_columns():
+    """NaN is above all numbers in SQL, and must be in no slice."""
     n = 65
     table = pl.DataFrame(
         {
@@ -258,30 +258,30 @@ def test_where_of_odd_columns():
             "select": [i % 3 for i in range(n)],
         }
     )  # fmt: skip
-    made = conditions_of(table, least=1)
-    assert "took" not in {one.column for one in made.every}
-    assert any("'took'" in note for note in made.notes)
-    for item, condition in enumerate(made.every):
+    conditions = conditions_of(table, least=1)
+    assert "took" not in {one.column for one in conditions.every}
+    assert any("'took'" in note for note in conditions.notes)
+    for item, condition in enumerate(conditions.every):
         inside = table.with_row_index().sql(f"select index from self where {condition.sql}")
-        own = np.flatnonzero(made.code[made.column[item]] == item)
+        own = np.flatnonzero(conditions.code[conditions.column[item]] == item)
         assert sorted(inside["index"].to_list()) == own.tolist(), condition.sql
 
 
-def test_ids_that_stand_twice():
+def test_repeated_ids():
     table, answers = planted(600)
     card = ee.score(answers)
     torn = pl.concat([table, table.head(50).with_columns(weather=pl.lit("hail"))])
-    found = ee.find_slices(card, datums=torn, draws=30)
-    assert any("datum: 'weather'" in note for note in found.notes)
-    assert not any("weather" in one for one in found.frame["slice"])
-    alike = ee.find_slices(card, datums=pl.concat([table, table.head(50)]), draws=30)
-    assert alike.frame.equals(ee.find_slices(card, datums=table, draws=30).frame)
-    alone = torn.select("datum_id", "weather")
+    result = ee.find_slices(card, datums=torn, draws=30)
+    assert any("datum: 'weather'" in note for note in result.notes)
+    assert not any("weather" in one for one in result.frame["slice"])
+    repeated = ee.find_slices(card, datums=pl.concat([table, table.head(50)]), draws=30)
+    assert repeated.frame.equals(ee.find_slices(card, datums=table, draws=30).frame)
+    single = torn.select("datum_id", "weather")
     with refused("repeated_values", column="datum_id", count=100):
-        ee.find_slices(card, datums=alone)
+        ee.find_slices(card, datums=single)
 
 
-def test_ids_of_a_table_are_not_taken_for_rows():
+def test_ids_are_not_row_numbers():
     table, answers = planted(300)
     nameless = ee.score(answers.drop("datum_id"))
     with refused("ids_unmatched", of=300):
@@ -289,16 +289,16 @@ def test_ids_of_a_table_are_not_taken_for_rows():
     assert len(ee.find_slices(nameless, datums=table.drop("datum_id"), draws=30).frame.columns)
 
 
-def test_halves_told_apart_by_ids_confirm():
+def test_halves_chosen_by_ids_confirm():
     table, answers = planted()
-    found = ee.find_slices(answers, datums=table, confirm=True, draws=50)
+    result = ee.find_slices(answers, datums=table, confirm=True, draws=50)
     shuffled = ee.find_slices(
         answers.sample(fraction=1.0, shuffle=True, seed=3), datums=table, confirm=True, draws=50
     )
-    assert found.frame.equals(shuffled.frame)
-    assert found.n < 0.6 * answers.height
-    assert "others" in found.notes[0]
-    first = found.frame.row(0, named=True)
+    assert result.frame.equals(shuffled.frame)
+    assert result.n < 0.6 * answers.height
+    assert "others" in result.notes[0]
+    first = result.frame.row(0, named=True)
     assert first["slice"].startswith("weather = rain")
 
 
@@ -321,9 +321,9 @@ def test_saved_runs_shuffled_tables_and_the_shell(tmp_path, capsys):
 def test_one_table_is_searched_by_its_own_columns():
     table, answers = planted()
     both = answers.join(table, on="datum_id")
-    found = ee.find_slices(both, by=[], draws=50)
-    assert found.frame.row(0, named=True)["slice"].startswith("weather = rain")
-    assert not any("predicted" in one or "actual" in one for one in found.frame["slice"])
+    result = ee.find_slices(both, by=[], draws=50)
+    assert result.frame.row(0, named=True)["slice"].startswith("weather = rain")
+    assert not any("predicted" in one or "actual" in one for one in result.frame["slice"])
     some = ee.find_slices(both, datums=table, by=["weather"], draws=50)
     assert set(some.frame["slice"]) <= {"weather = rain", "weather = sun", "weather = fog"}
 
@@ -339,9 +339,9 @@ def test_named_columns_of_numbers_and_times_are_cut(dtype, ids, tmp_path, monkey
     rows = rows.with_columns(at=pl.Series(at * scale).cast(dtype), half=pl.Series([1, 2] * 300))
     rows = rows.with_row_index("datum_id") if ids else rows
     for by in (["at"], ["half", "at"]):
-        found = ee.find_slices(rows, task="classification", by=by, draws=50).frame
-        found = found.filter(pl.col("slice").str.contains("^at >= [^ ]+( [^ ]+)?$"))
-        assert found["size"].to_list() == [60]
+        result = ee.find_slices(rows, task="classification", by=by, draws=50).frame
+        result = result.filter(pl.col("slice").str.contains("^at >= [^ ]+( [^ ]+)?$"))
+        assert result["size"].to_list() == [60]
     if dtype == pl.Float64 and ids:
         rows.write_csv(tmp_path / "rows.csv")
         for more in ([], ["--by", "at"]):
@@ -385,10 +385,10 @@ def test_options_refused():
         ee.find_slices(right, datums=table)
 
 
-def test_datums_that_the_table_lacks_are_told():
+def test_missing_datums_are_noted():
     table, answers = planted(600)
-    found = ee.find_slices(ee.score(answers), datums=table.head(590), draws=50)
-    assert any(note.startswith("10 datums") for note in found.notes)
+    result = ee.find_slices(ee.score(answers), datums=table.head(590), draws=50)
+    assert any(note.startswith("10 datums") for note in result.notes)
 
 
 @pytest.mark.parametrize(
@@ -407,8 +407,8 @@ def test_the_condition_of_a_slice_of_times_selects_it(dtype: Any) -> None:
             "y_pred": [t if i % 2 else 1 - t for i, t in enumerate(true)],
         }
     ).with_columns(g=times)
-    found = ee.find_slices(table, task="classification").frame.row(0, named=True)
-    card = ee.score(table, task="classification", where=found["where"], metrics=["Accuracy"])
+    result = ee.find_slices(table, task="classification").frame.row(0, named=True)
+    card = ee.score(table, task="classification", where=result["where"], metrics=["Accuracy"])
     assert card.value("Accuracy") == 0.0
 
 

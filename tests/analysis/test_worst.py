@@ -1,4 +1,4 @@
-"""The worst datums of a run, against scoring every datum alone and sorting."""
+"""The worst datums of a run, compared with scoring each datum separately and sorting."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ def _retrieval(seed: int) -> Tables:
 def _text(seed: int) -> Tables:
     r = np.random.default_rng(seed)
     words = np.array(["the", "cat", "sat", "on", "a", "mat", "and", "so", "did", "dogs"])
-    said, meant = ([" ".join(r.choice(words, 6)) for _ in range(40)] for _ in range(2))
+    texts, meant = ([" ".join(r.choice(words, 6)) for _ in range(40)] for _ in range(2))
     ids = [f"t'{i}\"" for i in range(40)]
     return (
-        pl.DataFrame({"datum_id": ids, "text": said}),
+        pl.DataFrame({"datum_id": ids, "text": texts}),
         pl.DataFrame({"datum_id": ids, "text": meant}),
     )
 
@@ -111,27 +111,27 @@ def _segmentation(seed: int) -> Tables:
 
 
 def _only(tables: Tables, one: Any) -> Tables:
-    """The rows of one datum alone."""
+    """The rows of a single datum."""
     name = "query_id" if "query_id" in tables[0].columns else "datum_id"
     ours, theirs = (None if side is None else side.filter(pl.col(name) == one) for side in tables)
     return ours, theirs
 
 
 def _counts(card: Any) -> dict[str, float]:
-    """Counts of all labels together."""
+    """Counts summed over all labels."""
     rows = card.metrics.filter(pl.col("metric") == "Counts", pl.col("label_value").is_not_null())
     sums = rows.group_by("statistic").agg(pl.col("value").sum())
     return dict(sums.rows())
 
 
 def _f1(tables: Tables, row: dict[str, Any]) -> float:
-    told = json.loads(row["parameters"])
+    content = json.loads(row["parameters"])
     card = ee.score(
         *tables,
         task="detection",
         metrics=["Counts"],
-        iou_thresholds=[told["iou_threshold"]],
-        score_thresholds=[told["score_threshold"]],
+        iou_thresholds=[content["iou_threshold"]],
+        score_thresholds=[content["score_threshold"]],
     )
     n = _counts(card)
     whole = 2 * n.get("tp", 0) + n.get("fp", 0) + n.get("fn", 0)
@@ -144,11 +144,11 @@ def _wrong_score(tables: Tables, row: dict[str, Any]) -> float:
     return math.nan if right else best["score"]
 
 
-def _alone(metric: str, **options: Any) -> Callable[[Tables, dict[str, Any]], float]:
+def _single(metric: str, **options: Any) -> Callable[[Tables, dict[str, Any]], float]:
     def value(tables: Tables, row: dict[str, Any]) -> float:
         ours, theirs = tables
-        found = ee.score(ours, theirs, metrics=[metric], **options).value(metric.split("@")[0])
-        return math.nan if found is None else found
+        result = ee.score(ours, theirs, metrics=[metric], **options).value(metric.split("@")[0])
+        return math.nan if result is None else result
 
     return value
 
@@ -159,58 +159,58 @@ CASES: dict[str, tuple[Callable[[int], Tables], dict[str, Any], Any, bool, float
     "log loss": (
         _classification,
         {"metrics": ["Accuracy", "LogLoss"]},
-        _alone("LogLoss"),
+        _single("LogLoss"),
         False,
         0.0,
     ),
-    "retrieval": (_retrieval, {}, _alone("nDCG@10"), True, 1.0),
-    "text": (_text, {"metrics": ["WER", "ROUGE1"]}, _alone("WER"), False, 0.0),
-    "judged": (_judged, {}, _alone("Bias"), False, 0.0),
+    "retrieval": (_retrieval, {}, _single("nDCG@10"), True, 1.0),
+    "text": (_text, {"metrics": ["WER", "ROUGE1"]}, _single("WER"), False, 0.0),
+    "judged": (_judged, {}, _single("Bias"), False, 0.0),
     "segmentation": (_segmentation, {"metrics": ["mIOU"]}, None, True, 1.0),
 }
-"""Tables, options, value of one datum alone, whether higher is better, what is not wrong."""
+"""Tables, options, value of a single datum, whether higher is better, the value without errors."""
 
 
 def _ids(tables: Tables) -> list[Any]:
     name = "query_id" if "query_id" in tables[0].columns else "datum_id"
     sides = [side[name] for side in tables if side is not None]
-    found: list[Any] = pl.concat(sides).unique().sort().to_list()
-    return found
+    result: list[Any] = pl.concat(sides).unique().sort().to_list()
+    return result
 
 
 @pytest.mark.parametrize(("seed", "name"), [*enumerate(CASES)])
-def test_worst_are_those_of_datums_scored_alone(seed: int, name: str) -> None:
-    make, options, alone, higher, best = CASES[name]
+def test_worst_matches_datums_scored_separately(seed: int, name: str) -> None:
+    make, options, single, higher, best = CASES[name]
     tables = make(seed)
     card = ee.score(*tables, **options)
     ids = _ids(tables)
-    found = worst(tallied_of("run", card), n=1000)
-    assert found["datum_id"].n_unique() == found.height
-    first = found.row(0, named=True)
-    if alone is None:
+    result = worst(tallied_of("run", card), n=1000)
+    assert result["datum_id"].n_unique() == result.height
+    first = result.row(0, named=True)
+    if single is None:
         frame = card.per_datum.filter(pl.col("metric") == "mIOU")
         values = dict(frame.select("datum_id", "value").rows())
     else:
-        values = {one: alone(_only(tables, one), first) for one in ids}
+        values = {one: single(_only(tables, one), first) for one in ids}
     wanted = {
         one: value
         for one, value in values.items()
         if not math.isnan(value) and (best is None or value != best)
     }
-    assert dict(found.select("datum_id", "value").rows()) == pytest.approx(wanted, abs=1e-12)
+    assert dict(result.select("datum_id", "value").rows()) == pytest.approx(wanted, abs=1e-12)
     order = sorted(wanted.values(), reverse=not higher)
-    assert found["value"].to_list() == pytest.approx(order, abs=1e-12)
-    assert found.null_count().drop("parameters").row(0) == (0, 0, 0, 0)
-    assert worst(tallied_of("run", card), n=7).equals(found.head(7))
+    assert result["value"].to_list() == pytest.approx(order, abs=1e-12)
+    assert result.null_count().drop("parameters").row(0) == (0, 0, 0, 0)
+    assert worst(tallied_of("run", card), n=7).equals(result.head(7))
 
 
 @pytest.mark.parametrize("name", list(CASES))
 def test_a_loaded_run_has_the_same(name: str, tmp_path: Any) -> None:
     make, options, *_ = CASES[name]
     card = ee.score(*make(3), **options)
-    held = worst(tallied_of("run", card))
+    stored = worst(tallied_of("run", card))
     card.save(tmp_path / "run")
-    assert worst(tallied_of("run", ee.load(tmp_path / "run"))).equals(held)
+    assert worst(tallied_of("run", ee.load(tmp_path / "run"))).equals(stored)
 
 
 def _losses(value: Any, ties: Any = None, **more: Any) -> Losses:
@@ -225,7 +225,7 @@ def _losses(value: Any, ties: Any = None, **more: Any) -> Losses:
     )
 
 
-def test_ties_go_by_what_else_is_wrong_then_by_id() -> None:
+def test_ties_are_ranked_by_other_errors_then_by_id() -> None:
     value = [0.5, 0.0, 0.0, math.nan, 0.0, 1.0, 0.0]
     losses = _losses(value, [9, 1, math.nan, 9, 3, 9, 1], best=1.0)
     for n in (0, 1, 2, 3, 4, 5, 50):
@@ -238,38 +238,38 @@ def test_undefined_and_faultless_datums_are_not_worst() -> None:
     assert worst_codes(_losses([1.0, 0.9]), 5).tolist() == [1, 0]
 
 
-def test_what_is_said() -> None:
+def test_messages() -> None:
     box = {"xmin": [0.0], "ymin": [0.0], "xmax": [9.0], "ymax": [9.0]}
     truths = pl.DataFrame({"datum_id": [1], "label_value": ["a"], **box})
     truths = pl.concat([truths, truths.with_columns(xmin=50.0, xmax=59.0)])
     ours = pl.concat([truths.head(1), truths.head(1).with_columns(label_value=pl.lit("b"))])
-    found = worst(tallied_of("run", ee.score(ours.with_columns(score=0.7), truths)))
-    assert found["why"][0].split(", ") == ["1 of 2 objects missed", "1 false positive"]
+    result = worst(tallied_of("run", ee.score(ours.with_columns(score=0.7), truths)))
+    assert result["why"][0].split(", ") == ["1 of 2 objects missed", "1 false positive"]
     maps = [[[0, 0], [0, 1]], [[0, 1], [1, 1]]]
     ours, truths = (pl.DataFrame({"datum_id": [1], "raster": [one]}) for one in maps)
-    found = worst(tallied_of("run", ee.score(ours, truths, metrics=["mIOU"])))
-    said = "50 % of the pixels wrong, most of 0: 0 of its 1 missed, 2 too many"
-    assert found["why"].to_list() == [said]
+    result = worst(tallied_of("run", ee.score(ours, truths, metrics=["mIOU"])))
+    message = "50 % of the pixels wrong, most of 0: 0 of its 1 missed, 2 too many"
+    assert result["why"].to_list() == [message]
     table = pl.DataFrame({"actual": ["cat", "dog"], "predicted": ["<script>", "dog"]})
-    found = worst(tallied_of("run", ee.score(table)))
-    (why,) = found["why"]
+    result = worst(tallied_of("run", ee.score(table)))
+    (why,) = result["why"]
     assert "<script>" in why
     assert "cat" in why
-    assert found["datum_id"].to_list() == [0]
+    assert result["datum_id"].to_list() == [0]
     run = pl.DataFrame({"query_id": ["a"] * 3, "doc_id": ["x", "y", "z"], "score": [3.0, 2, 1]})
     judged = pl.DataFrame({"query_id": ["a", "b"], "doc_id": ["z", "x"], "relevance": [1, 0]})
-    found = worst(tallied_of("run", ee.score(run, judged)))
-    assert found["why"][0].endswith("rank 3")
+    result = worst(tallied_of("run", ee.score(run, judged)))
+    assert result["why"][0].endswith("rank 3")
 
 
 def test_queries_without_relevant_documents_are_not_worst() -> None:
     run = pl.DataFrame({"query_id": ["a", "b"], "doc_id": ["x", "x"], "score": [1.0, 1.0]})
     judged = pl.DataFrame({"query_id": ["a", "b"], "doc_id": ["y", "y"], "relevance": [1, 0]})
-    found = worst(tallied_of("run", ee.score(run, judged)))
-    assert found.select("datum_id", "why").rows() == [("a", "no relevant document retrieved")]
+    result = worst(tallied_of("run", ee.score(run, judged)))
+    assert result.select("datum_id", "why").rows() == [("a", "no relevant document retrieved")]
 
 
-def test_of_several_labels_f1_counts() -> None:
+def test_several_labels_are_ranked_by_f1() -> None:
     ours = pl.DataFrame(
         {
             "datum_id": [1, 1, 1, 2, 2, 2],
@@ -278,8 +278,8 @@ def test_of_several_labels_f1_counts() -> None:
         }
     )
     truths = pl.DataFrame({"datum_id": [1, 1, 2], "label_value": ["a", "c", "a"]})
-    found = worst(tallied_of("run", ee.score(ours, truths, multilabel=True)))
-    assert found.select("datum_id", "value", "why").rows() == [
+    result = worst(tallied_of("run", ee.score(ours, truths, multilabel=True)))
+    assert result.select("datum_id", "value", "why").rows() == [
         (1, 0.5, "1 of 2 labels missed, 1 predicted that are wrong")
     ]
 
@@ -296,14 +296,14 @@ def test_the_worst_of_several_keys_counts() -> None:
     truths = pl.DataFrame(
         {"datum_id": [1, 1], "label_key": ["animal", "sky"], "label_value": ["dog", "blue"]}
     )
-    found = worst(tallied_of("run", ee.score(ours, truths)))
-    assert found.select("value", "why").rows() == [(0.9, "sky: predicted grey (0.9), is blue")]
+    result = worst(tallied_of("run", ee.score(ours, truths)))
+    assert result.select("value", "why").rows() == [(0.9, "sky: predicted grey (0.9), is blue")]
 
 
 def test_the_score_threshold_is_that_of_the_highest_f1() -> None:
     tables = _detection(5)
     card = ee.score(*tables)
-    told = losses_of(tallied_of("run", card)).made_with
+    parameters = losses_of(tallied_of("run", card)).made_with
     grid = tables[0]["score"].unique().sort().to_list()
     counts = ee.score(*tables, metrics=["Counts"], iou_thresholds=[0.5], score_thresholds=grid)
     rows = counts.metrics.filter(pl.col("metric") == "Counts", pl.col("label_value").is_not_null())
@@ -312,19 +312,22 @@ def test_the_score_threshold_is_that_of_the_highest_f1() -> None:
         f1=2 * pl.col("tp") / (2 * pl.col("tp") + pl.col("fp") + pl.col("fn"))
     )
     best = wide.sort("f1", "score_threshold", descending=[True, True])
-    assert told == {"iou_threshold": 0.5, "score_threshold": best["score_threshold"][0]}
-    found = ee.find_thresholds(card, metrics="ThresholdAtMaxF", draws=20).frame
-    assert found.filter(pl.col("average") == "micro")["threshold"].item() == told["score_threshold"]
+    assert parameters == {"iou_threshold": 0.5, "score_threshold": best["score_threshold"][0]}
+    result = ee.find_thresholds(card, metrics="ThresholdAtMaxF", draws=20).frame
+    assert (
+        result.filter(pl.col("average") == "micro")["threshold"].item()
+        == parameters["score_threshold"]
+    )
 
 
-def test_scores_alone_judge_no_datum_and_that_is_said() -> None:
+def test_scores_without_labels_rank_no_datum() -> None:
     ours, truths = _classification(0)
     card = ee.score(ours, truths, metrics=["ROCAUC"])
     with pytest.raises(ResultError, match="Accuracy or LogLoss"):
         worst(tallied_of("run", card))
 
 
-def test_runs_without_a_tally_say_why_they_have_none() -> None:
+def test_runs_without_a_tally_are_refused() -> None:
     card = copy.copy(ee.score(*_classification(0)))
     with refused("not_kept", ResultError, step="comparing"):
         tallied_of("run", card)
@@ -335,30 +338,30 @@ def test_a_million_rows_cost_little() -> None:
     table = pl.DataFrame({"actual": r.integers(0, 2, 1_000_000), "score": r.random(1_000_000)})
     tallied = tallied_of("run", ee.score(table, metrics=["Accuracy"]))
     begun = time.process_time()
-    found = worst(tallied)
+    result = worst(tallied)
     assert time.process_time() - begun < 1.0
     scores = table["score"].to_numpy()
     actual = table["actual"].to_numpy()
     wrong = (scores >= 0.5) != (actual == 1)
     sure = np.where(scores >= 0.5, scores, 1 - scores)
-    assert found["value"].to_list() == np.sort(sure[wrong])[::-1][:50].tolist()
+    assert result["value"].to_list() == np.sort(sure[wrong])[::-1][:50].tolist()
 
 
-def test_what_got_worse_since_a_run() -> None:
-    """The largest change first; what was wrong before, or is right now, is not told."""
+def test_worse_since() -> None:
+    """The largest change comes first; datums wrong before or right now are skipped."""
     truths = pl.DataFrame({"datum_id": range(5), "label_value": ["a"] * 5})
 
     def run(*scores: float) -> ee.Scorecard:
         rows = [(i, label, s) for i, score in enumerate(scores)
                 for label, s in (("a", score), ("b", 1 - score))]  # fmt: skip
-        found = pl.DataFrame(rows, schema=["datum_id", "label_value", "score"], orient="row")
-        return ee.score(found, truths)
+        result = pl.DataFrame(rows, schema=["datum_id", "label_value", "score"], orient="row")
+        return ee.score(result, truths)
 
     before, now = run(0.9, 0.9, 0.9, 0.4, 0.6), run(0.9, 0.2, 0.7, 0.8, 0.1)
-    found = worse_since(before.tallied, now.tallied)
-    assert found["datum_id"].to_list() == [4, 1]
-    assert found["before"].to_list() == [0.0, 0.0]
-    assert found["value"].to_list() == pytest.approx([0.9, 0.8])
+    result = worse_since(before.tallied, now.tallied)
+    assert result["datum_id"].to_list() == [4, 1]
+    assert result["before"].to_list() == [0.0, 0.0]
+    assert result["value"].to_list() == pytest.approx([0.9, 0.8])
     assert worse_since(before.tallied, now.tallied, 1)["datum_id"].to_list() == [4]
     assert worse_since(before.tallied, before.tallied).is_empty()
     same = worse_since(before.tallied, now.tallied).drop("before")

@@ -1,4 +1,4 @@
-"""Planted faults are named; the benchmark of that name has them all."""
+"""Diagnosis names planted faults; ``benchmarks/planted_faults.py`` contains all of them."""
 
 from __future__ import annotations
 
@@ -44,25 +44,25 @@ def test_planted_faults_are_named_first(planted, monkeypatch):
     assert places == dict.fromkeys(SOME, 1)
 
 
-def test_nothing_is_made_up(planted):
+def test_tables_without_faults_have_no_findings(planted):
     """Tables without a fault name no label, no slice and no copies."""
     tables = planted.boxes(1000)
-    found = ee.diagnose(
+    findings = ee.diagnose(
         tables["predictions"], tables["ground_truths"], datums=tables["datums"]
     ).frame
-    assert not found["finding"].str.contains("^(label|datums with|[A-Z])").any()
-    assert found.schema == {
+    assert not findings["finding"].str.contains("^(label|datums with|[A-Z])").any()
+    assert findings.schema == {
         "finding": pl.String, "share": pl.Float64, "n": pl.Int64, "more": pl.String
     }  # fmt: skip
-    assert found["share"].is_sorted(descending=True)
+    assert findings["share"].is_sorted(descending=True)
 
 
-def test_where_nothing_stands_out_single_datums_do():
+def test_without_a_pattern_single_datums_are_named():
     table = pl.DataFrame({"text": ["a b", "c d"], "reference": ["a b", "c e"]})
-    found = ee.diagnose(table).frame
-    (lone,) = found["finding"]
+    findings = ee.diagnose(table).frame
+    (lone,) = findings["finding"]
     assert re.findall(r"[\d.]+(?=[:,]|$)", lone) == ["1", "0.5", "0", "0.5"]
-    assert found["more"].unique().to_list() == ["errors"]
+    assert findings["more"].unique().to_list() == ["errors"]
     numbers = pl.DataFrame({"prediction": [1.5, 2.0, 4.5], "target": [1.0, 2.0, 3.0]})
     assert ee.diagnose(numbers, task="regression").frame["share"].to_list() == [0.75, 0.25]
 
@@ -77,8 +77,8 @@ def test_command():
     assert rows.output.startswith("finding,share,n,more")
 
 
-def test_what_cannot_be_looked_for_is_told():
-    """Scores that are no probabilities judge no label; the rest is looked at all the same."""
+def test_skipped_searches_are_noted():
+    """Scores that are no probabilities judge no label; the other searches still run."""
     table = pl.DataFrame(
         {
             "datum_id": [1, 1, 2, 2, 3, 3], "label_value": ["a", "b"] * 3,
@@ -86,15 +86,15 @@ def test_what_cannot_be_looked_for_is_told():
         }
     )  # fmt: skip
     truth = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": ["a", "b", "b"]})
-    found = ee.diagnose(table, truth, datums=pl.DataFrame({"datum_id": [1, 2, 3]}))
-    likely, slices = found.notes
+    result = ee.diagnose(table, truth, datums=pl.DataFrame({"datum_id": [1, 2, 3]}))
+    likely, slices = result.notes
     assert "likely wrong" in likely
     assert slices.startswith("slices were not")
-    assert f"note: {slices}"[:20] in repr(found)
+    assert f"note: {slices}"[:20] in repr(result)
 
 
 def test_bounded_and_saved_runs(planted, tmp_path, monkeypatch):
-    """They tell what a run in memory does; what was not kept is told last."""
+    """They report the same as a run in memory, then what was not stored."""
     tables = planted.renamed(planted.boxes(3, 60), "predictions", planted.SWAP)
     for side, table in tables.items():
         table.write_parquet(tmp_path / f"{side}.parquet")
@@ -113,9 +113,9 @@ def test_bounded_and_saved_runs(planted, tmp_path, monkeypatch):
     assert bounded.notes == whole.notes
     assert {"'bus'", "'car'"} <= set(re.findall(r"'\w+'", whole.frame["finding"][0]))
     assert saved.frame["finding"][0] == whole.frame["finding"][0]
-    kept = "; ".join(saved.notes)
-    assert "metric Outcomes" in kept
-    assert "keeps no tables" in kept
+    notes = "; ".join(saved.notes)
+    assert "metric Outcomes" in notes
+    assert "keeps no tables" in notes
 
 
 @pytest.fixture
@@ -132,13 +132,13 @@ def unseen(monkeypatch, planted):
         "judgments of another collection in half",
     ],
 )
-def test_what_hits_all_the_same_is_named(name, planted, unseen, monkeypatch):
+def test_faults_of_all_datums_are_named(name, planted, unseen, monkeypatch):
     """Boxes that fit worse, scores on another scale, judgments of other documents."""
     one = next(fault for fault in unseen.UNSEEN if fault[1] == name)
     planted.FAULTS.clear()
     planted.plant(one[0], name, 505, *one[2:4], *one[4])
-    ((_, _, at, said, _),) = planted.measured()
-    assert at is not None, said
+    ((_, _, at, message, _),) = planted.measured()
+    assert at is not None, message
     assert at <= 2
 
 
@@ -150,18 +150,18 @@ def test_what_hits_all_the_same_is_named(name, planted, unseen, monkeypatch):
     ],
 )
 def test_rows_that_differ_in_a_column_by_another_name_are_no_duplicates(rows):
-    found = ee.diagnose(pl.DataFrame({"id": range(8), **rows}, strict=False))
-    assert not any("duplicates" in one for one in found.frame["finding"])
+    result = ee.diagnose(pl.DataFrame({"id": range(8), **rows}, strict=False))
+    assert not any("duplicates" in one for one in result.frame["finding"])
 
 
-def test_slices_that_a_run_keeps_are_looked_at(planted, tmp_path):
+def test_slices_stored_with_a_run_are_searched(planted, tmp_path):
     tables = planted.boxes(3, 60)
     sides = [tables["predictions"], tables["ground_truths"]]
     images = tables["datums"].select("datum_id", bad=pl.int_range(pl.len()) % 3 == 0)
     sides[0] = sides[0].join(images.filter(~pl.col("bad")), on="datum_id", how="semi")
-    kept = ee.score(*sides, datums=images, by=["bad"])
-    kept.save(tmp_path / "run")
-    for run in (kept, tmp_path / "run"):
+    stored = ee.score(*sides, datums=images, by=["bad"])
+    stored.save(tmp_path / "run")
+    for run in (stored, tmp_path / "run"):
         assert ee.diagnose(run).frame["finding"].str.starts_with("datums with bad = true").any()
     notes = ee.diagnose(ee.score(*sides)).notes
     assert any(one.startswith("slices were not") for one in notes)
@@ -169,13 +169,13 @@ def test_slices_that_a_run_keeps_are_looked_at(planted, tmp_path):
 
 @pytest.mark.parametrize("digits", [3, 9])
 def test_probabilities_that_are_equal_by_chance_are_no_duplicates(digits):
-    """Rounded ones are; copies of rows with all digits are found."""
+    """Rounded probabilities may repeat; copies of rows with all digits are duplicates."""
     rng = np.random.default_rng(0)
     p = rng.random(1_000)
     rows = pl.DataFrame({"y_true": (rng.random(1_000) < p).astype(int), "y_prob": p.round(digits)})
     copied = pl.concat([rows, rows.head(200)]).with_row_index("id")
-    found = ee.diagnose(copied).frame["finding"]
-    assert any("duplicates" in one for one in found) == (digits == 9)
+    findings = ee.diagnose(copied).frame["finding"]
+    assert any("duplicates" in one for one in findings) == (digits == 9)
 
 
 def test_copies_of_rows_with_many_possible_values_are_found() -> None:
@@ -183,17 +183,17 @@ def test_copies_of_rows_with_many_possible_values_are_found() -> None:
     prices = {name: rng.integers(0, 10_000, 300) / 100 for name in ("target", "prediction")}
     rows = pl.DataFrame(prices)
     copied = pl.concat([rows, rows.head(30)]).with_row_index("id")
-    found = ee.diagnose(copied).frame
-    assert [n for text, n in found.select("finding", "n").rows() if "duplicates" in text] == [30]
+    findings = ee.diagnose(copied).frame
+    assert [n for text, n in findings.select("finding", "n").rows() if "duplicates" in text] == [30]
 
 
 def test_named_metrics_of_labels_without_scores() -> None:
-    """Label errors need scores: they are left out, whether metrics are named or not."""
+    """Without scores, label errors are skipped, whether metrics are named or not."""
     table = pl.DataFrame(
         {"actual": ["a", "b", "a", "c"] * 20, "predicted": ["a", "b", "b", "c"] * 20}
     )
-    found = ee.diagnose(table, metrics=["Accuracy"]).frame["finding"]
+    findings = ee.diagnose(table, metrics=["Accuracy"]).frame["finding"]
     usual = ee.diagnose(table).frame["finding"]
-    assert set(found) < set(usual)
+    assert set(findings) < set(usual)
     with pytest.raises(ee.InputError, match="'score'"):
         ee.diagnose(table, metrics=["LabelErrors"])

@@ -1,4 +1,4 @@
-"""What stands beside a run that is scored already is read, or refused, never passed over."""
+"""Arguments next to a scored run are read or refused, never ignored."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def saved(card: ee.Scorecard, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("find", FINDERS)
 @pytest.mark.parametrize(
-    ("asked", "refusal"),
+    ("options", "refusal"),
     [
         (
             {"where": "nonsense = 3"},
@@ -59,27 +59,27 @@ def saved(card: ee.Scorecard, tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_options_that_would_not_be_read_are_refused(
-    find: Callable[..., Any], asked: dict[str, Any], refusal: dict[str, Any], saved: Path
+    find: Callable[..., Any], options: dict[str, Any], refusal: dict[str, Any], saved: Path
 ) -> None:
     with refused(**refusal):
-        find(saved, **asked)
+        find(saved, **options)
 
 
 def test_options_of_the_run_itself_and_those_that_are_read_are_not(saved: Path) -> None:
     own = {"task": "detection", "by": ["weather"]}
     assert len(ee.find_errors(saved, **own, top=3)) == 3
-    found = ee.find_slices(saved, **own, metrics=["mAP"], draws=20, seed=3, threads=1, least=5)
-    assert found.metric == "mAP"
+    result = ee.find_slices(saved, **own, metrics=["mAP"], draws=20, seed=3, threads=1, least=5)
+    assert result.metric == "mAP"
     assert ee.find_thresholds(saved, beta=2, draws=20, threads=1).beta == 2
 
 
-def test_columns_name_those_of_the_datums_beside_a_run(saved: Path) -> None:
+def test_columns_rename_the_datums_table_of_a_run(saved: Path) -> None:
     table = pl.read_parquet(DATUMS).rename({"datum_id": "frame"})
-    asked: dict[str, Any] = {"by": ["weather"], "draws": 20, "least": 5}
+    options: dict[str, Any] = {"by": ["weather"], "draws": 20, "least": 5}
     with refused("column_missing", column="datum_id", rows=7, of=60):
-        ee.find_slices(saved, datums=table.head(7), **asked)
-    named = ee.find_slices(saved, datums=table, columns={"frame": "datum_id"}, **asked)
-    assert named.frame.equals(ee.find_slices(saved, **asked).frame)
+        ee.find_slices(saved, datums=table.head(7), **options)
+    named = ee.find_slices(saved, datums=table, columns={"frame": "datum_id"}, **options)
+    assert named.frame.equals(ee.find_slices(saved, **options).frame)
 
 
 @pytest.mark.parametrize(
@@ -101,16 +101,16 @@ def test_the_shell_refuses_them_too(command: str, saved: Path) -> None:
         (ee.find_calibration, "fitting"),
     ],
 )
-def test_a_run_that_keeps_too_little_says_for_what(
+def test_runs_without_a_tally_name_the_analysis_that_needs_it(
     find: Callable[..., Any], step: str, card: ee.Scorecard
 ) -> None:
-    said = f"no tally, which {step} needs.*without memory_limit= and executor="
-    with pytest.raises(ee.ResultError, match=said):
+    message = f"no tally, which {step} needs.*without memory_limit= and executor="
+    with pytest.raises(ee.ResultError, match=message):
         find(copy.copy(card))
 
 
-def test_a_saved_run_without_its_tally_says_so(card: ee.Scorecard, tmp_path: Path) -> None:
+def test_saved_runs_without_a_tally_are_refused(card: ee.Scorecard, tmp_path: Path) -> None:
     copy.copy(card).save(tmp_path / "run")
-    said = r"no tally, which finding slices needs.*without memory_limit="
-    with pytest.raises(ee.ResultError, match=said):
+    message = r"no tally, which finding slices needs.*without memory_limit="
+    with pytest.raises(ee.ResultError, match=message):
         ee.find_slices(tmp_path / "run")
