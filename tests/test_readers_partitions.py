@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from partitions.cases import in_buckets, in_units
+from partitions.cases import in_buckets, in_row_ranges
 from refusals import refused
 
 import evalengine as ee
@@ -60,7 +60,7 @@ def test_in_bounded_memory_and_by_workers(tmp_path: Path, monkeypatch: pytest.Mo
         card = ee.score(folder, TRUTHS, by="city", metrics=["Accuracy"], **named)
         assert card.run["buckets"] > 1
         assert card.metrics.equals(want.metrics)
-        in_units(monkeypatch, 2)
+        in_row_ranges(monkeypatch, 2)
 
 
 def test_files_further_down(tmp_path: Path) -> None:

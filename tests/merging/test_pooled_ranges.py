@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from partitions.cases import in_buckets, written
+from partitions.cases import in_buckets, write_sides
 from polars.testing import assert_frame_equal
 from unsliced_cases import plain
 
@@ -98,7 +98,7 @@ def test_runs_in_buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     """Single datums and one threshold for all labels, with no row too few to be cut."""
     case = plain("detection", 4)
     given: dict[str, Any] = {**case.options, **case.tables, "task": "detection"}
-    sides = written(case, tmp_path)
+    sides = write_sides(case, tmp_path)
     given["metrics"] = ["PerDatum", "ECE"]
     whole = ee.score(*sides, **given)
     in_buckets(monkeypatch)

@@ -14,7 +14,7 @@ import pytest
 from merging.test_parts import CASES
 from own import own_functions
 from own.own_functions import agreement, error_rate, rows_per_datum
-from partitions.cases import in_buckets, written
+from partitions.cases import in_buckets, write_sides
 from polars.testing import assert_frame_equal
 from refusals import refused
 
@@ -138,7 +138,7 @@ def test_buckets_of_other_tasks(name: str, tmp_path: Path, monkeypatch: pytest.M
     in_buckets(monkeypatch)
     task, draw = CASES[name]
     case = draw(5)
-    sides = written(case, tmp_path)
+    sides = write_sides(case, tmp_path)
     options = {k: v for k, v in case.options.items() if k not in ("metrics", "limits")}
     how: dict[str, Any] = {**options, **case.tables, "task": task, "metrics": [rows_per_datum]}
     whole = ee.score(*sides, **how)

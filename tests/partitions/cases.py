@@ -1,4 +1,4 @@
-"""Tables of the merging tests as files, scored in memory and through a few buckets on disk."""
+"""Helpers that score the tables of the merging tests in memory and in a few buckets on disk."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ from evalengine.executors.pools import caught
 from evalengine.outofcore import driver, memory
 
 FEW = memory.Sizes(n=3, scratch=1000, group_rows=25, datums_at_once=5, run_rows=25)
-"""Three buckets, label groups and runs of 25 rows, however small the tables."""
+"""Three buckets; label groups and sorted runs of 25 rows. Small tables are split too."""
 WIDE = memory.Sizes(n=3, scratch=1000, group_rows=200, datums_at_once=5, run_rows=25)
-"""The same with groups of more rows, where cutting labels is not the point: fewer files."""
+"""As FEW, with larger label groups and so fewer files, for tests that do not split labels."""
 
 
 SEED = "EVALENGINE_TESTS_SEED"
-"""Environment variable with the seed of a run that is to be repeated; ``new`` for another one."""
+"""Environment variable with the seed to repeat a run; ``new`` for a random one."""
 
 
 def next_seed(environ: Mapping[str, str] = os.environ) -> int:
-    """A seed of random tables, that of the test's name unless the environment has one.
+    """Return the seed of random tables: from the environment, else a hash of the test's name.
 
-    One table a test is drawn; Hypothesis tries its simplest example first, so that with one
-    example a test the seed would be 0 in every test.
+    Hypothesis is no alternative: it tries its simplest example first, so that with one example
+    per test the seed would always be 0.
     """
     given = environ.get(SEED)
     if given == "new":
@@ -50,12 +50,12 @@ def next_seed(environ: Mapping[str, str] = os.environ) -> int:
 
 
 def in_buckets(patch: pytest.MonkeyPatch, sizes: memory.Sizes = FEW) -> None:
-    """Have every run with a limit go through buckets."""
+    """Make every run with a memory limit use buckets."""
     patch.setattr(driver, "bucket_count", lambda *_, **__: sizes)
 
 
-def written(case: Case, folder: Path, files: int = 1, rows: int = 7) -> list[Any]:
-    """The sides as Parquet files of row groups of so many rows; paths as ``score`` takes them."""
+def write_sides(case: Case, folder: Path, files: int = 1, rows: int = 7) -> list[Any]:
+    """Write the sides as Parquet files with row groups of ``rows`` rows; return their paths."""
     given: list[Any] = []
     for i, side in enumerate(case.sides):
         step = -(-max(1, side.height) // files)
@@ -71,8 +71,8 @@ def written(case: Case, folder: Path, files: int = 1, rows: int = 7) -> list[Any
 def same_as_in_memory(
     case: Case, task: str, folder: Path, *, files: int = 1, **how: Any
 ) -> ee.Scorecard:
-    """Every frame and note of a run through buckets is that of the run in memory."""
-    sides = written(case, folder, files)
+    """Check that a run in buckets has the frames and notes of the run in memory."""
+    sides = write_sides(case, folder, files)
     whole = ee.score(*sides, task=task, **case.options, **case.tables)
     assert "buckets" not in whole.run
     scratch = folder / "scratch"
@@ -92,18 +92,18 @@ def same_as_in_memory(
 
 
 def _same_tally(card: ee.Scorecard, whole: ee.Scorecard) -> None:
-    """What is kept of all buckets is the tally of the run in memory."""
-    kept = card.tallied.tallies
-    assert kept.datums.id.equals(whole.tallied.tallies.datums.id)
+    """Check that the merged tally of all buckets equals the tally of the run in memory."""
+    merged = card.tallied.tallies
+    assert merged.datums.id.equals(whole.tallied.tallies.datums.id)
     if (truth_of := card.tallied.plan.does.truth) is not None:
-        assert_array_equal(truth_of(kept), truth_of(whole.tallied.tallies))
+        assert_array_equal(truth_of(merged), truth_of(whole.tallied.tallies))
     if whole.options.intervals is None:
-        makers, _ = summary.summarise(card.tallied.plan, kept)
+        makers, _ = summary.summarise(card.tallied.plan, merged)
         assert_frame_equal(makers["metrics"](), whole.metrics, check_exact=True)
 
 
 def boxes(n: int = 60) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Predictions and ground truths of n images, three boxes each."""
+    """Return predictions and ground truths of n images with three boxes each."""
     index = pl.int_range(3 * n, eager=True)
     rows = pl.DataFrame(
         {
@@ -116,8 +116,8 @@ def boxes(n: int = 60) -> tuple[pl.DataFrame, pl.DataFrame]:
     return rows.with_columns(score=(index % 11) / 11, xmin=pl.col("xmin") - 0.5), rows
 
 
-class Here:
-    """A pool of workers that are told to be other processes, and work in this one."""
+class InlinePool:
+    """Stand-in for a pool of processes that runs every call in this process."""
 
     threads, least, apart, reads_tables = 1, 4, True, True
 
@@ -132,9 +132,9 @@ class Here:
 
     def run(self, function: Any, calls: Any) -> list[BaseException | None]:
         self.called += [(function.__name__, call) for call in calls]
-        # Through a pickle, as what is sent to a process goes.
-        again, given = pickle.loads(pickle.dumps((function, list(calls))))
-        return [caught(again, call) for call in given]
+        # Calls to real processes are pickled.
+        received, given = pickle.loads(pickle.dumps((function, list(calls))))
+        return [caught(received, call) for call in given]
 
     def prepare(self, function: Any) -> None:
         pass
@@ -144,7 +144,7 @@ class Here:
 
 
 def work_in(patch: pytest.MonkeyPatch, pool: Any) -> None:
-    """Have runs in processes use a pool; others stay as they are."""
+    """Make runs with ``executor="processes"`` use the given pool."""
     usual = run.pool_of
 
     def pool_of(executor: str | None, *rest: Any) -> Any:
@@ -153,48 +153,48 @@ def work_in(patch: pytest.MonkeyPatch, pool: Any) -> None:
     patch.setattr(run, "pool_of", pool_of)
 
 
-def in_units(patch: pytest.MonkeyPatch, rows: int) -> Here:
-    """Have tables dealt out in units of so many rows, by workers that work here."""
-    pool = Here()
+def in_row_ranges(patch: pytest.MonkeyPatch, rows: int) -> InlinePool:
+    """Shuffle tables in ranges of ``rows`` rows, with workers in this process."""
+    pool = InlinePool()
     work_in(patch, pool)
     tune(range_rows=rows)
     return pool
 
 
 def die_once(mark: str, place: str) -> None:
-    """A stage whose first worker is killed half way through; its place tells how often it began."""
+    """Kill the first worker of a stage half way through, and log each start in ``place``."""
     with open(place, "a") as file:
         file.write("began ")
-    with suppress(FileExistsError):  # of two workers that begin at once one is the first
+    with suppress(FileExistsError):  # two workers may start at once
         Path(mark).touch(exist_ok=False)
         os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(0.2)
 
 
 def die(_: str) -> None:
-    """A stage that no worker survives."""
+    """Kill every worker of a stage."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def tell_process(place: str) -> None:
-    """A stage that leaves the number of its process in a file."""
+def write_pid(place: str) -> None:
+    """Write the process id of a stage to a file."""
     Path(place).write_text(str(os.getpid()))
 
 
 def raise_os_error(number: int) -> None:
-    """A stage that fails as a full disk has it fail."""
+    """Raise the OSError of this number, such as that of a full disk."""
     raise OSError(number, "of a stage")
 
 
-def stay(folder: str) -> None:
-    """A stage that leaves the number of its process, and takes a minute."""
+def sleep_a_minute(folder: str) -> None:
+    """Create a file named by the process id, then sleep for a minute."""
     Path(folder, str(os.getpid())).touch()
     time.sleep(60)
 
 
-def await_that(told: Callable[[], bool], seconds: float = 60) -> None:
-    """Wait for something that must become true."""
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    """Wait until a condition is true, or fail after ``seconds``."""
     end = time.monotonic() + seconds
-    while not told():
+    while not condition():
         assert time.monotonic() < end, "it never happened"
         time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Dask clusters of real processes, for tests."""
+"""Dask clusters of real processes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,17 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def started(
+def start_command(
     *command: str, before: str = "", python: str = sys.executable, first: str = ""
 ) -> subprocess.Popen[bytes]:
-    """Start a command of Dask, perhaps in another interpreter with a folder before all others."""
+    """Start a Dask command.
+
+    Args:
+        command: name of the command and its arguments.
+        before: Python statement to execute first.
+        python: interpreter.
+        first: folder to put in front of the import path.
+    """
     code = before + "from distributed.cli import dask_{0}; dask_{0}.main()".format(command[0])
     return subprocess.Popen(
         [python, "-c", code, *command[1:]],
@@ -33,21 +40,21 @@ def started(
 def cluster(
     n: int, before: str = "", threads: int = 1
 ) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A scheduler and workers, processes of their own on loopback, by Dask's own commands.
+    """Run a scheduler and workers as separate processes on loopback.
 
     Args:
-        n: workers.
+        n: number of workers.
         before: a statement that each worker executes first.
-        threads: of each worker.
+        threads: threads per worker.
 
     Yields:
-        the address, and the processes: the workers and, last, the scheduler.
+        the address and the processes: the workers, then the scheduler.
     """
     address = f"tcp://127.0.0.1:{free_port()}"
     port = address.rpartition(":")[2]
-    scheduler = started("scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard")
+    scheduler = start_command("scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard")
     workers = [
-        started("worker", address, "--nthreads", str(threads), "--no-nanny", "--host",
+        start_command("worker", address, "--nthreads", str(threads), "--no-nanny", "--host",
                  "127.0.0.1", "--no-dashboard", before=before)
         for _ in range(n)
     ]  # fmt: skip

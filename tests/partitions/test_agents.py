@@ -1,4 +1,4 @@
-"""Trajectories in buckets: whole, whether calls have a step or only their order."""
+"""Agent trajectories in buckets, with and without a column of steps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_as_in_memory(tmp_path: Path, more: dict[str, float]) -> None:
 
 @pytest.mark.parametrize("seed", [148, 196])
 def test_missing_datums_are_judged_by_the_sizes_of_all_buckets(tmp_path: Path, seed: int) -> None:
-    """The median number of calls of one bucket is another."""
+    """The median number of calls of a single bucket differs from that of all."""
     same_as_in_memory(CASES["agents"][1](seed), "agents", tmp_path)
 
 
@@ -35,18 +35,18 @@ def test_calls_without_a_step(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_names_that_are_met_in_some_bucket_are_not_noted(tmp_path: Path, seed: int) -> None:
-    """A rule and a tool of one datum, and of none."""
+def test_names_that_occur_in_some_bucket_are_not_noted(tmp_path: Path, seed: int) -> None:
+    """One argument rule and one tool match a single datum; another of each matches none."""
     case = next(case for i in range(20) if len((case := CASES["agents"][1](i)).sides) == 2 - seed)
     options = {**case.options, "argument_rules": {"x": "0.5", "y": "text", "z": "text"}}
     side = case.sides[0]
-    own = {"datum_id": side["datum_id"][:1]}
+    extra = {"datum_id": side["datum_id"][:1]}
     if len(case.sides) == 2:
-        own |= {"step": [9], "tool": ["c"], "arguments": ['{"y": 1}']}
+        extra |= {"step": [9], "tool": ["c"], "arguments": ['{"y": 1}']}
     else:
         text = '{"name":"c","arguments":{"y":1}}'
-        own |= {"predicted_trajectory": [[text]], "reference_trajectory": [[text]]}
+        extra |= {"predicted_trajectory": [[text]], "reference_trajectory": [[text]]}
         side = side[1:]
-    side = pl.concat([side, pl.DataFrame(own, schema=side.schema)])
+    side = pl.concat([side, pl.DataFrame(extra, schema=side.schema)])
     case = replace(case, sides=(side, *case.sides[1:]), options={**options, "tools": ["c", "d"]})
     same_as_in_memory(case, "agents", tmp_path)

@@ -1,4 +1,4 @@
-"""Bad tables: a run in bounded memory refuses them as a run in memory does, and never crashes."""
+"""Invalid tables, which runs in buckets refuse with the message of a run in memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TASKS = {
         "target",
     ),
 }  # fmt: skip
-"""Predictions, ground truths, the scores' column, another column of numbers."""
+"""Task -> predictions, ground truths, the column of scores, another numeric column."""
 
 Harm = Callable[[pl.DataFrame, str], pl.DataFrame]
 
@@ -64,7 +64,7 @@ HARMS: dict[str, Harm] = {
 
 
 def outcome(*given: object, **how: object) -> tuple[str, object]:
-    """Kind and text of what a run ends with."""
+    """Return the error's class and message, or an empty string and the warnings."""
     try:
         card = ee.score(*given, **how)
     except ee.EvalengineError as error:
@@ -78,10 +78,10 @@ def outcome(*given: object, **how: object) -> tuple[str, object]:
 def test_the_same_refusals(
     task: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, truth, score, number = TASKS[task]
-    cases = [(harm(found, score), truth) for name, harm in HARMS.items()
-             if name != "inverted boxes" or "xmax" in found.columns]  # fmt: skip
-    cases += [(found, text(truth, number))] if number in truth.columns else []
+    predictions, truth, score, number = TASKS[task]
+    cases = [(harm(predictions, score), truth) for name, harm in HARMS.items()
+             if name != "inverted boxes" or "xmax" in predictions.columns]  # fmt: skip
+    cases += [(predictions, text(truth, number))] if number in truth.columns else []
     if ending == "csv":
         cases = [sides for sides in cases if not any(map(nested, sides))]
     in_buckets(monkeypatch)
@@ -102,7 +102,7 @@ def nested(frame: pl.DataFrame) -> bool:
 def test_rows_of_several_files(
     bounded: bool, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The file of a row, and the row of that file."""
+    """An error names the file and the row within that file."""
     in_buckets(monkeypatch)
     good = TASKS["detection"][0]
     paths = [str(tmp_path / f"{i}.{ending}") for i in range(3)]

@@ -1,4 +1,4 @@
-"""Tallies of one row a datum in parts: slices, and frames of single datums in files."""
+"""Tallies with one row per datum in buckets: slices, and per-datum frames in files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from merging.parts import Case
 from merging.test_parts import CASES
 from msgspec import structs
-from partitions.cases import FEW, boxes, in_buckets, same_as_in_memory, written
+from partitions.cases import FEW, boxes, in_buckets, same_as_in_memory, write_sides
 from polars.testing import assert_frame_equal
 from sizes import tune
 
@@ -22,25 +22,25 @@ import evalengine as ee
 from evalengine.outofcore import driver
 
 BY_DATUM = ("lists", "panoptic", "tracking", "regression")
-"""Cases whose frames of single datums are unlike; those of all are made in ``test_runs``."""
+"""Cases with different per-datum frames; ``test_runs`` covers all cases."""
 
 
 @pytest.mark.parametrize(
     ("name", "rows"), [("lists", 1), ("lists", 10), ("regression", 10), ("text", 10**9)]
 )
-def test_single_datums_are_shown_some_at_a_time(
+def test_per_datum_rows_are_made_in_chunks(
     name: str, rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A datum at a time, a few, and all at once."""
+    """Chunks of one datum, of a few and of all."""
     in_buckets(monkeypatch, structs.replace(FEW, run_rows=rows))
     task, draw = CASES[name]
     same_as_in_memory(draw(7), task, tmp_path)
 
 
-def test_what_scales_by_the_highest_relevance_of_all(
+def test_the_highest_relevance_is_that_of_all_buckets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One judgment of one query goes higher than any other: every part has to know of it."""
+    """One query has the highest relevance, by which metrics of all buckets are scaled."""
     in_buckets(monkeypatch)
     rng = np.random.default_rng(4)
     pairs = pl.DataFrame({"query_id": np.repeat(np.arange(20), 6), "doc_id": [*range(6)] * 20})
@@ -55,7 +55,7 @@ def test_what_scales_by_the_highest_relevance_of_all(
 
 
 def sliced(n: int = 40) -> Case:
-    """Texts in one table, rows in no order, by columns of words and of numbers, some null."""
+    """Return a shuffled table of texts with slice columns of strings and numbers, some null."""
     rng = np.random.default_rng(3)
     words = ["the", "cat", "sat", "on", "a", "mat"]
     place = rng.permutation(n)
@@ -73,13 +73,13 @@ def sliced(n: int = 40) -> Case:
 
 
 def test_slices_in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sums of every group go on from part to part."""
+    """The sums of a group continue across buckets."""
     in_buckets(monkeypatch)
     card = same_as_in_memory(sliced(), "text", tmp_path)
     assert card.metrics["slice_value"].n_unique() > 20
 
 
-def test_many_groups_are_seen_few_at_a_time(
+def test_many_groups_are_processed_in_chunks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
@@ -89,7 +89,7 @@ def test_many_groups_are_seen_few_at_a_time(
 
 
 @pytest.mark.slow
-def test_processes_make_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_tally_buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     task, draw = CASES["lists"]
     same_as_in_memory(draw(2), task, tmp_path, executor="processes", threads=2)
@@ -98,10 +98,10 @@ def test_processes_make_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def in_files(
     case: Case, folder: Path, patch: pytest.MonkeyPatch, task: str = "text"
 ) -> tuple[ee.Scorecard, Any]:
-    """A run whose single datums are too many to be held, and the run in memory."""
+    """Return a run with its per-datum frame in a file, and the run in memory."""
     in_buckets(patch)
     tune(datum_bytes=10**9)
-    sides = written(case, folder)
+    sides = write_sides(case, folder)
     whole = ee.score(*sides, task=task, **case.options, **case.tables)
     given: dict[str, Any] = {"memory_limit": "1GB", "scratch": str(folder / "s")}
     return ee.score(*sides, task=task, **case.options, **case.tables, **given), whole
@@ -126,7 +126,7 @@ def test_frames_in_files_are_those_of_a_run_in_memory(
 def test_a_frame_in_a_file_is_that_of_a_run_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Until it is asked for it is on disk, and its file goes with the scorecard."""
+    """It stays on disk until it is read, and its file is deleted with the scorecard."""
     card, whole = in_files(sliced(), tmp_path, monkeypatch)
     assert card.run["buckets"] == FEW.n
     file = card.in_file("per_datum")
@@ -157,7 +157,7 @@ def test_a_frame_in_a_file_is_saved_without_being_read(
     assert_frame_equal(ee.load(tmp_path / "out").per_datum, whole.per_datum, check_exact=True)
 
 
-def test_a_frame_for_which_there_is_no_room_is_told(
+def test_too_little_disk_for_a_frame_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tune(datum_file_bytes=10**15)
@@ -166,10 +166,10 @@ def test_a_frame_for_which_there_is_no_room_is_told(
     assert os.listdir(tmp_path / "s") == []
 
 
-def test_results_that_were_saved_twice_are_two_files(
+def test_two_saved_copies_are_independent_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is written into one of them shows in no other, nor in the scorecard."""
+    """Damage to one copy changes neither the other nor the scorecard."""
     card, whole = in_files(sliced(), tmp_path, monkeypatch)
     for name in ("one", "two"):
         card.save(tmp_path / name)
@@ -179,7 +179,9 @@ def test_results_that_were_saved_twice_are_two_files(
     assert_frame_equal(card.per_datum, whole.per_datum, check_exact=True)
 
 
-def test_slices_by_columns_of_odd_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slices_by_columns_with_special_characters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     in_buckets(monkeypatch)
     (table,) = sliced().sides
     odd = table.rename({"kind": "kind ", "level": "le*vel"}).with_columns(kind=pl.lit("k"))
@@ -193,22 +195,22 @@ def test_slices_by_columns_of_odd_names(tmp_path: Path, monkeypatch: pytest.Monk
     same_as_in_memory(Case((odd,), {**judged.options, "by": ["a*b "]}), "judged", folder)
 
 
-def told_twice(case: Case, task: str, folder: Path) -> str:
-    """The words in which a run in memory and one through buckets refuse the same tables."""
-    sides = written(case, folder)
-    said = []
+def shared_refusal(case: Case, task: str, folder: Path) -> str:
+    """Return the message with which runs in memory and in buckets refuse the same tables."""
+    sides = write_sides(case, folder)
+    messages = []
     for given in ({}, {"memory_limit": "1GB", "scratch": str(folder / "s")}):
         with pytest.raises(ee.InputError) as error:
             ee.score(*sides, task=task, **case.options, **given)
-        said.append(str(error.value))
-    assert said[0] == said[1]
-    return said[0]
+        messages.append(str(error.value))
+    assert messages[0] == messages[1]
+    return messages[0]
 
 
-def test_slices_that_vary_within_datums_are_counted_in_all_buckets(
+def test_slice_values_that_vary_within_datums_are_counted_over_all_buckets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first by its row, of the first column that varies anywhere."""
+    """The message names the first varying column and the datum of its first varying row."""
     in_buckets(monkeypatch)
     predictions, truths = boxes(60)
     index = pl.int_range(pl.len())
@@ -217,15 +219,17 @@ def test_slices_that_vary_within_datums_are_counted_in_all_buckets(
         late=pl.when(index < 60).then(index).otherwise(0),
     ).reverse()
     case = Case((varying, truths), {"by": ["even", "late"], "metrics": ["AP"]})
-    said = told_twice(case, "detection", tmp_path)
-    assert "column 'even'" in said
-    assert "a datum: 27 datums" in said
-    assert "the first is 59" in said
+    messages = shared_refusal(case, "detection", tmp_path)
+    assert "column 'even'" in messages
+    assert "a datum: 27 datums" in messages
+    assert "the first is 59" in messages
     sides = (predictions.with_columns(city=pl.col("datum_id")), truths.with_columns(city=index))
-    said = told_twice(Case(sides, {"by": ["city"], "metrics": ["AP"]}), "detection", tmp_path)
-    assert "not constant" in said
+    messages = shared_refusal(
+        Case(sides, {"by": ["city"], "metrics": ["AP"]}), "detection", tmp_path
+    )
+    assert "not constant" in messages
     other = truths.with_columns(city=pl.col("datum_id") + pl.col("datum_id") // 50)
     case = Case((sides[0], other), {"by": ["city"], "metrics": ["AP"]})
-    said = told_twice(case, "detection", tmp_path)
-    assert "for 10 datums" in said
-    assert "first is 50" in said
+    messages = shared_refusal(case, "detection", tmp_path)
+    assert "for 10 datums" in messages
+    assert "first is 50" in messages

@@ -1,4 +1,4 @@
-"""Tallies merged in files: stages run twice or at once, workers killed, disks that run full."""
+"""Faults of tallies that are merged in files: repeated stages, killed workers, full disks."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from merging.test_parts import CASES
 from msgspec import structs
 from partitions.cases import (
     FEW,
-    Here,
-    await_that,
+    InlinePool,
     boxes,
     in_buckets,
     same_as_in_memory,
+    wait_until,
     work_in,
-    written,
+    write_sides,
 )
-from partitions.test_in_parts import one_table
+from partitions.test_classification_frames import one_table
 from refusals import refused
 from sizes import tune
 
@@ -42,32 +42,32 @@ from evalengine.outofcore.stages import collected
 from evalengine.schemas.contract import ROW
 
 
-class Twice(Here):
-    """A pool in which the worker of every call is taken for dead when it is done."""
+class Twice(InlinePool):
+    """Pool that runs every batch of calls twice."""
 
     def run(self, function: Any, calls: Any) -> list[BaseException | None]:
-        again = super().run(function, [*calls])
+        first = super().run(function, [*calls])
         return [
-            one or other for one, other in zip(again, super().run(function, calls), strict=True)
+            one or other for one, other in zip(first, super().run(function, calls), strict=True)
         ]
 
 
-class AtOnce(Here):
-    """A pool in which every call is run by two workers at the same time."""
+class AtOnce(InlinePool):
+    """Pool that runs every call in two threads at the same time."""
 
     def run(self, function: Any, calls: Any) -> list[BaseException | None]:
         self.called += [(function.__name__, call) for call in calls]
-        found = []
+        results = []
         with ThreadPoolExecutor(2) as two:
             for call in calls:
                 both = [two.submit(caught, function, call) for _ in range(2)]
-                found += [next(filter(None, [one.result() for one in both]), None)]
-        return found
+                results += [next(filter(None, [one.result() for one in both]), None)]
+        return results
 
 
 @pytest.mark.parametrize(("name", "pool"), [("lists", AtOnce), ("panoptic", Twice)])
-def test_a_stage_that_two_workers_do_is_done_once(
-    name: str, pool: type[Here], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_stage_run_by_two_workers_counts_once(
+    name: str, pool: type[InlinePool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch)
     here = pool()
@@ -80,8 +80,8 @@ def test_a_stage_that_two_workers_do_is_done_once(
 
 
 @pytest.mark.parametrize(("pool", "twice"), [(Twice, True), (AtOnce, False), (AtOnce, True)])
-def test_repeats_that_two_workers_look_for(
-    pool: type[Here], twice: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_two_workers_find_the_same_repeats(
+    pool: type[InlinePool], twice: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch)
     here = pool()
@@ -93,7 +93,7 @@ def test_repeats_that_two_workers_look_for(
         case = Case(sides, {"metrics": ["mAP"]})
         same_as_in_memory(case, "detection", tmp_path, executor="processes")
         return
-    paths = written(Case(sides, {}), tmp_path)
+    paths = write_sides(Case(sides, {}), tmp_path)
     with refused(
         "repeated_values",
         side="ground_truths",
@@ -107,10 +107,10 @@ def test_repeats_that_two_workers_look_for(
 
 
 @pytest.mark.parametrize("twice", [False, True])
-def test_values_that_a_twin_has_looked_through_are_gone(
+def test_a_second_worker_keeps_the_result_of_the_first(
     twice: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its result is there whatever it found, and the slower worker leaves it as it is."""
+    """The first has deleted its input; its result file exists even if there are no repeats."""
     (tmp_path / "repeats").mkdir()
     units = []
     for unit in range(3):
@@ -127,30 +127,32 @@ def test_values_that_a_twin_has_looked_through_are_gone(
 
     def late(path: Path, before: int) -> pl.DataFrame:
         monkeypatch.setattr(repeats, "_numbered", read)
-        repeats.find_repeats(*call)  # the other one, from beginning to end
+        repeats.find_repeats(*call)  # the other worker runs to completion
         return read(path, before)
 
     monkeypatch.setattr(repeats, "_numbered", late)
     repeats.find_repeats(*call)
     target = repeats.repeats_file(tmp_path, "ground_truths", "annotation_id", 0)
-    told = repeats.msgspec.json.decode(target.read_bytes(), type=repeats.Repeats)
-    assert (told.values, told.rows, told.first) == ((1, 4, [1, 2, 3]) if twice else (0, 0, []))
+    result = repeats.msgspec.json.decode(target.read_bytes(), type=repeats.Repeats)
+    assert (result.values, result.rows, result.first) == (
+        (1, 4, [1, 2, 3]) if twice else (0, 0, [])
+    )
     repeats.find_repeats(*call)
     assert [file.name for file in (tmp_path / "repeats").iterdir()] == [target.name]
     target.unlink()
-    repeats.find_repeats(*call)  # nothing was dealt out, and that is told, too
+    repeats.find_repeats(*call)  # no values were written: the result file records that
     assert target.exists()
 
 
 def scored(n: int) -> Case:
-    """Weighted rows of so many datums, sliced, of which rows are needed."""
+    """Return a weighted, sliced table of n datums whose metrics need scored rows."""
     few = one_table(1, weighted=True, named=True).drop("datum_id")
     table = few[[i % few.height for i in range(n)]].with_columns(datum_id=pl.int_range(n))
     return Case((table,), {"metrics": ["AP", "F1", "LogLoss"], "by": ["kind"]})
 
 
-def many(name: str, n: int = 300) -> Case:
-    """Tables whose merging takes a while."""
+def large_case(name: str, n: int = 300) -> Case:
+    """Return a table of n datums, for runs with many rows to merge."""
     ids = pl.Series("datum_id", np.random.default_rng(1).permutation(n))
     words = (ids % 7).cast(pl.String) + " a b c"
     tables = {
@@ -164,7 +166,7 @@ def many(name: str, n: int = 300) -> Case:
 
 @contextmanager
 def small_files(size: int, pids: list[int] | None = None) -> Iterator[None]:
-    """Files of these processes, of this one unless given, may not grow beyond so many bytes.
+    """Limit the size of files that processes write, by default this one.
 
     Writing fails as it does on a full disk.
     """
@@ -181,31 +183,31 @@ def small_files(size: int, pids: list[int] | None = None) -> Iterator[None]:
             resource.prlimit(os.getpid(), resource.RLIMIT_FSIZE, before[0])
 
 
-def full(case: Case, task: str, folder: Path, **how: Any) -> None:
-    """The run ends with what is said of full disks, and leaves nothing."""
-    sides = written(case, folder, rows=1000)
+def check_full_disk(case: Case, task: str, folder: Path, **how: Any) -> None:
+    """Check that a run fails with a full disk and that its scratch folder is empty."""
+    sides = write_sides(case, folder, rows=1000)
     with refused("scratch_full", ee.ScratchError):
         ee.score(*sides, task=task, **case.options, scratch=str(folder / "s"), **how)
     assert os.listdir(folder / "s") == []
 
 
 @pytest.mark.slow
-def test_a_disk_that_runs_full_while_a_worker_deals_rows_out(
+def test_a_disk_that_runs_full_while_a_worker_shuffles_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch)
     shuffle: list[Any] = []
 
-    def told(step: str) -> None:
+    def report(step: str) -> None:
         if step.startswith("shuffling"):
-            await_that(lambda: bool(multiprocessing.active_children()))
+            wait_until(lambda: bool(multiprocessing.active_children()))
             limit = small_files(5_000, [one.pid or 0 for one in multiprocessing.active_children()])
             limit.__enter__()
             shuffle.append(limit)
 
-    how = {"executor": "processes", "threads": 1, "progress": told}
+    how = {"executor": "processes", "threads": 1, "progress": report}
     try:
-        full(many("judged", 6000), "judged", tmp_path, **how)
+        check_full_disk(large_case("judged", 6000), "judged", tmp_path, **how)
     finally:
         for limit in shuffle:
             limit.__exit__(None, None, None)
@@ -215,17 +217,19 @@ def test_a_disk_that_runs_full_while_a_worker_deals_rows_out(
 def test_a_disk_that_runs_full_while_runs_are_merged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the parts no file is larger, nor written by then."""
+    """Tallies of buckets are smaller than the limit and are written before it is set."""
     in_buckets(monkeypatch, structs.replace(FEW, run_rows=100))
     limits: list[Any] = []
 
-    def told(step: str) -> None:
+    def report(step: str) -> None:
         if step == "making frames":
             limits.append(small_files(3_000))
             limits[-1].__enter__()
 
     try:
-        full(scored(3000), "classification", tmp_path, memory_limit="1GB", progress=told)
+        check_full_disk(
+            scored(3000), "classification", tmp_path, memory_limit="1GB", progress=report
+        )
     finally:
         for limit in limits:
             limit.__exit__(None, None, None)
@@ -235,25 +239,27 @@ def test_a_disk_that_runs_full_while_runs_are_merged(
 def test_a_frame_that_a_disk_has_no_room_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its folder is looked at again when the frame is made, and goes if it is too small."""
+    """The scratch folder is deleted if the frame does not fit."""
     in_buckets(monkeypatch)
     tune(datum_bytes=10**9)
     limits: list[Any] = []
 
-    def told(step: str) -> None:
+    def report(step: str) -> None:
         if step == "making frames":
             limits.append(small_files(3_000))
             limits[-1].__enter__()
 
     try:
-        full(many("text", 3000), "text", tmp_path, memory_limit="1GB", progress=told)
+        check_full_disk(
+            large_case("text", 3000), "text", tmp_path, memory_limit="1GB", progress=report
+        )
     finally:
         for limit in limits:
             limit.__exit__(None, None, None)
 
 
-def test_what_buckets_raise_is_told_in_the_order_of_a_run_in_memory() -> None:
-    """A run that failed itself, then rows, slices, and what tables and options are refused for."""
+def test_errors_of_buckets_are_raised_in_the_order_of_a_run_in_memory() -> None:
+    """Failures of the run come first, then invalid rows, slices, and other refusals."""
     words = Words("", "row", "rows", " of a", "")
     rows = [ChecksFailed([Problem("table", "", "", n, words=words)], {}) for n in (1, 2)]
     slices = [
@@ -267,9 +273,9 @@ def test_what_buckets_raise_is_told_in_the_order_of_a_run_in_memory() -> None:
     failures.pop(5)
     with pytest.raises(ChecksFailed, match="3 rows of a"):
         collected([*failures, slices[2], others[1]])
-    dealt = [failure for failure in failures if failure not in rows]
+    without_rows = [failure for failure in failures if failure not in rows]
     with pytest.raises(PartRefused, match="by: 5 several, first 4"):
-        collected([*dealt, pickle.loads(pickle.dumps(slices[2])), others[1]])
+        collected([*without_rows, pickle.loads(pickle.dumps(slices[2])), others[1]])
     with pytest.raises(ee.OptionError, match="of options"):
         collected(others)
     collected([None])

@@ -1,4 +1,4 @@
-"""Classification in bounded memory: the numbers of a run in memory, to the bit."""
+"""Classification in buckets, bit for bit equal to a run in memory."""
 
 from __future__ import annotations
 
@@ -27,7 +27,11 @@ def _in_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def listed(seed: int, kind: str) -> Case:
-    """Two tables of several labels, with ties; or lists alike, which are a grid; or one label."""
+    """Return tables with tied scores.
+
+    Kinds: ``listed`` has some labels per datum, ``grid`` all labels, ``one`` a single label and
+    ``hard`` predicted labels without scores.
+    """
     rng = np.random.default_rng(seed)
     n = 40
     ids = rng.permutation(n)
@@ -50,7 +54,7 @@ def listed(seed: int, kind: str) -> Case:
 
 @pytest.mark.parametrize("dialect", ["standard", "valor", "sklearn"])
 @pytest.mark.parametrize("kind", ["listed", "grid", "one", "hard"])
-def test_buckets_make_the_whole(kind: str, dialect: str, tmp_path: Path) -> None:
+def test_buckets_are_as_in_memory(kind: str, dialect: str, tmp_path: Path) -> None:
     case = listed(2, kind)
     case.options["dialect"] = dialect
     cases.same_as_in_memory(case, "classification", tmp_path, files=2)
@@ -59,7 +63,7 @@ def test_buckets_make_the_whole(kind: str, dialect: str, tmp_path: Path) -> None
 @pytest.mark.parametrize("sides", [1, 2])
 @pytest.mark.parametrize("keys", [0, 1, 2])
 def test_score_columns_under_label_keys(sides: int, keys: int, tmp_path: Path) -> None:
-    """A bucket has rows of some keys alone, or no row of the predictions; a label is never true."""
+    """Buckets have only some label keys or no predictions; one label has no ground truth."""
     rng = np.random.default_rng(sides + keys)
     n = 12
     table = pl.DataFrame({f"p_{name}": rng.integers(0, 4, n) / 3 for name in "abc"})
@@ -80,25 +84,27 @@ def test_score_columns_under_label_keys(sides: int, keys: int, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("twice", [1, 2, 3, 4, 8])
-def test_values_that_stand_twice_make_one_message(twice: int, tmp_path: Path) -> None:
-    """Whatever number of them falls into each bucket: the words and counts are of the whole."""
+def test_repeated_values_make_one_message(twice: int, tmp_path: Path) -> None:
+    """The count is over all buckets, however the repeats are distributed."""
     predictions, truths = listed(7, "grid").sides
-    given = cases.written(
+    given = cases.write_sides(
         Case((predictions, pl.concat([truths, truths.head(twice)])), {}), tmp_path
     )
-    said = []
+    messages = []
     for limit in ({}, {"memory_limit": "1GB", "scratch": str(tmp_path / "scratch")}):
         with pytest.raises(ee.InputError) as failure:
             ee.score(*given, task="classification", metrics=["F1"], **limit)
-        said.append(str(failure.value))
-    assert said[0] == said[1]
-    assert f"{2 * twice} rows" in said[0]
+        messages.append(str(failure.value))
+    assert messages[0] == messages[1]
+    assert f"{2 * twice} rows" in messages[0]
 
 
 @pytest.mark.parametrize("by", [[], ["s"]])
 @pytest.mark.parametrize("every", [False, True])
-def test_weights_of_zero_are_told_of_the_whole(every: bool, by: list[str], tmp_path: Path) -> None:
-    """A label or slice of which one bucket has rows of weight 0 alone is not told of."""
+def test_weights_of_zero_are_noted_over_all_buckets(
+    every: bool, by: list[str], tmp_path: Path
+) -> None:
+    """A label or slice with only zero weights in one bucket is not noted."""
     n = 30
     truths = pl.DataFrame({"datum_id": range(n), "label_value": [i % 3 for i in range(n)]})
     weight = pl.Series([0.0 if every or i % 3 == 1 else float(i == 2) for i in range(n)])
@@ -111,11 +117,11 @@ def test_weights_of_zero_are_told_of_the_whole(every: bool, by: list[str], tmp_p
     )
     case = Case(sides, {"metrics": ["F1", "ROCAUC"], "by": by})
     card = cases.same_as_in_memory(case, "classification", tmp_path)
-    told = [note for note in card.notes if "weight" in note]
-    assert len(told) == (1 if every or not by else 2)
+    notes = [note for note in card.notes if "weight" in note]
+    assert len(notes) == (1 if every or not by else 2)
 
 
-def test_a_condition_that_leaves_no_score(tmp_path: Path) -> None:
+def test_a_condition_that_excludes_every_score(tmp_path: Path) -> None:
     case = listed(3, "listed")
     case.options["where"] = "score > 7"
     case.options["metrics"] = ["F1", "ROCAUC", "PrecisionRecallCurve"]

@@ -1,4 +1,4 @@
-"""A Dask cluster gives what one process does; what a user reads when it cannot do its part."""
+"""Dask clusters: results equal to one process, and errors of clusters and workers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from partitions.cases import (
     in_buckets,
     raise_os_error,
     same_as_in_memory,
-    written,
+    write_sides,
 )
 from partitions.clusters import cluster, free_port
 from refusals import refused
@@ -40,7 +40,7 @@ from evalengine.outofcore import shuffle, stages
 
 @pytest.fixture(scope="module")
 def two_workers() -> Iterator[str]:
-    """Of two threads each."""
+    """Yield the address of a cluster of two workers with two threads each."""
     with cluster(2, threads=2) as (address, _):
         yield address
 
@@ -49,7 +49,7 @@ def two_workers() -> Iterator[str]:
 @pytest.mark.parametrize(
     "name", ["detection", "classification", "segmentation", "retrieval", "text"]
 )
-def test_a_dask_cluster_makes_the_same(
+def test_a_dask_cluster_is_as_in_memory(
     name: str, two_workers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch)
@@ -58,19 +58,19 @@ def test_a_dask_cluster_makes_the_same(
 
 
 @pytest.mark.slow
-def test_a_killed_dask_worker_costs_time_alone(
+def test_a_killed_dask_worker_changes_no_number(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One of two workers is killed -9 while buckets are tallied; every number stays."""
+    """One of two workers gets SIGKILL while buckets are tallied."""
     in_buckets(monkeypatch)
     task, draw = CASES["detection"]
     with cluster(2) as (address, workers):
 
-        def told(step: str) -> None:
+        def kill(step: str) -> None:
             if step == "matching":
                 workers[0].send_signal(signal.SIGKILL)
 
-        same_as_in_memory(draw(4), task, tmp_path, executor="dask", address=address, progress=told)
+        same_as_in_memory(draw(4), task, tmp_path, executor="dask", address=address, progress=kill)
         assert workers[0].wait(10) == -signal.SIGKILL
 
 
@@ -78,7 +78,7 @@ def test_a_killed_dask_worker_costs_time_alone(
 def test_workers_read_the_tables(
     two_workers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By relative paths, too; this process opens them, and reads no range of their rows."""
+    """Paths may be relative; this process opens the tables but reads no range of rows."""
     in_buckets(monkeypatch)
     monkeypatch.chdir(tmp_path)
     stages_run: list[str] = []
@@ -95,9 +95,7 @@ def test_workers_read_the_tables(
     assert stages_run[0] == shuffle.shuffle_range.__name__
 
 
-def test_a_worker_that_dies_while_it_is_asked_is_not_waited_for(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_worker_that_dies_during_a_check_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     answers: dict[str, Any] = {"tcp://1": OSError("closed"), "tcp://2": ""}
     pool = object.__new__(dask_pool.OnDask)
     pool._address = "tcp://0"
@@ -116,14 +114,14 @@ def test_a_worker_that_dies_while_it_is_asked_is_not_waited_for(
     for gone in (Exception("RuntimeError('after shutdown')"), distributed.KilledWorker("it", 1, 3)):
         answers["tcp://3"] = gone
         assert pool.refusal(print, ()) == ""
-    for lacking in (ImportError("no module"), Exception("AttributeError('no error_of')")):
-        answers["tcp://3"] = lacking
+    for mismatch in (ImportError("no module"), Exception("AttributeError('no error_of')")):
+        answers["tcp://3"] = mismatch
         with refused("versions_differ", ee.ExecutorError, package="evalengine"):
             pool.refusal(print, ())
 
 
 @pytest.mark.slow
-def test_a_worker_that_lacks_a_function_is_told(
+def test_a_worker_without_a_function_is_another_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch)
@@ -141,20 +139,20 @@ os.path.getsize = lambda file: real(file) + str(file).endswith("0-00.parquet")
 
 
 @pytest.mark.slow
-def test_tables_that_workers_cannot_read_are_dealt_out_here(
+def test_tables_that_workers_cannot_read_are_shuffled_by_the_client(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The worker sees another file of that name; the run names it, and every number stays."""
+    """The worker sees another file of that name; a note says so, and the numbers are equal."""
     in_buckets(monkeypatch)
     predictions, truths = boxes()
-    sides = written(Case((predictions, truths), {}), tmp_path)
+    sides = write_sides(Case((predictions, truths), {}), tmp_path)
     whole = ee.score(*sides, task="detection")
     given: dict[str, Any] = {"executor": "dask", "scratch": str(tmp_path / "s")}
     with cluster(1, before=_OTHER_FILES) as (address, _):
         card = ee.score(*sides, task="detection", address=address, **given)
         quiet = ee.score(*sides, task="detection", address=address, client_reads=True, **given)
-    told = [one for one in card.findings if one.code == "client_reads"]
-    assert [one.facts["side"] for one in told] == ["predictions"]
+    notes = [one for one in card.findings if one.code == "client_reads"]
+    assert [one.facts["side"] for one in notes] == ["predictions"]
     assert card.metrics.equals(whole.metrics)
     assert quiet.metrics.equals(whole.metrics)
     assert "client_reads" not in [one.code for one in quiet.findings]
@@ -162,22 +160,22 @@ def test_tables_that_workers_cannot_read_are_dealt_out_here(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["detection", "classification", "retrieval"])
-def test_ray_makes_the_same(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Skipped without Ray. A task whose worker is killed is run again by Ray itself."""
+def test_ray_is_as_in_memory(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Skipped without Ray, which itself repeats the task of a killed worker."""
     pytest.importorskip("ray", reason="Ray is not installed")
     in_buckets(monkeypatch)
     task, draw = CASES[name]
     same_as_in_memory(draw(2), task, tmp_path, executor="ray", threads=2)
 
 
-# -- What goes wrong -----------------------------------------------------------------------------
+# -- Faults --------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-def test_workers_stand_in_folders_of_their_own(
+def test_workers_have_other_working_folders(
     two_workers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A scratch folder that is named from here is found from there."""
+    """A relative scratch folder is resolved by the client."""
     in_buckets(monkeypatch)
     monkeypatch.chdir(tmp_path)
     task, draw = CASES["classification"]
@@ -206,7 +204,7 @@ def test_a_worker_of_another_version_is_named(
 
 
 @pytest.mark.slow
-def test_a_worker_without_the_package_is_told(
+def test_a_worker_without_the_package_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch)
@@ -218,9 +216,7 @@ def test_a_worker_without_the_package_is_told(
 
 
 @pytest.mark.slow
-def test_a_scheduler_that_goes_away_ends_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_lost_scheduler_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     with cluster(1) as (address, processes):
         done = dask_pool.OnDask._done
@@ -236,8 +232,8 @@ def test_a_scheduler_that_goes_away_ends_the_run(
 
 
 @pytest.mark.slow
-def test_nobody_at_work_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cluster may still be growing: the run waits for its first worker, and says so."""
+def test_a_cluster_without_workers_warns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run waits for a first worker, since a cluster may still be starting."""
     in_buckets(monkeypatch)
     monkeypatch.setattr(dask_pool, "PATIENCE", 0.2)
     monkeypatch.setattr(dask_pool, "TICK", 0.2)
@@ -246,14 +242,14 @@ def test_nobody_at_work_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         threading.Thread(target=_late_worker, args=(address,), daemon=True).start()
         try:
             with pytest.warns(RuntimeWarning, match="worker has joined"):
-                found = pool.run(os.utime, [(str(tmp_path),)])
+                results = pool.run(os.utime, [(str(tmp_path),)])
         finally:
             pool.close()
-    assert found == [None]
+    assert results == [None]
 
 
 def _late_worker(address: str) -> None:
-    """One that joins after a second, in this process, and stays for a while."""
+    """Run a worker in this process that joins after a second and stays for 20."""
 
     async def work() -> None:
         await asyncio.sleep(1)
@@ -264,15 +260,15 @@ def _late_worker(address: str) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_worker_raises_is_raised_here(two_workers: str) -> None:
-    """A full disk is told as one, wherever it was met."""
+def test_errors_of_a_worker_are_raised_by_the_client(two_workers: str) -> None:
+    """The error keeps its number, so that a full disk is reported as such."""
     pool = pool_of("dask", two_workers, None)
     try:
-        with pytest.raises(OSError, match="of a stage") as found:
+        with pytest.raises(OSError, match="of a stage") as raised:
             pool.run(raise_os_error, [(errno.ENOSPC,)])
     finally:
         pool.close()
-    assert found.value.errno == errno.ENOSPC
+    assert raised.value.errno == errno.ENOSPC
 
 
 @pytest.mark.slow
@@ -287,31 +283,31 @@ def test_a_bucket_that_kills_every_worker_is_given_up() -> None:
 
 
 @pytest.mark.slow
-def test_any_number_of_workers_may_die_while_buckets_are_finished(tmp_path: Path) -> None:
-    """Every call kills its first worker, which Dask itself gives up at once."""
+def test_any_number_of_workers_may_die_while_buckets_make_progress(tmp_path: Path) -> None:
+    """Every call kills its first worker; Dask itself would give up after the first death."""
     places = [tmp_path / f"{i}" for i in range(3)]
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
         pool = pool_of("dask", None, 2)
         try:
-            found = pool.run(die_once, [(f"{one}.mark", str(one)) for one in places])
+            results = pool.run(die_once, [(f"{one}.mark", str(one)) for one in places])
         finally:
             pool.close()
-    assert found == [None] * 3
+    assert results == [None] * 3
     assert all(one.read_text().count("began") >= 2 for one in places)
 
 
 @pytest.mark.slow
-def test_killed_workers_of_a_cluster_made_here_are_replaced(
+def test_killed_workers_of_a_local_cluster_are_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Dask gives up workers whose restart takes a while, as here at once: we ask for others."""
+    """Dask gives up workers that restart slowly; the pool starts others."""
     monkeypatch.setattr(dask_pool, "TICK", 0.2)
-    found: list[Any] = []
+    results: list[Any] = []
 
     def run() -> None:
         pool = pool_of("dask", None, 1)
         try:
-            found.extend(pool.run(die_once, [(str(tmp_path / "mark"), str(tmp_path / "place"))]))
+            results.extend(pool.run(die_once, [(str(tmp_path / "mark"), str(tmp_path / "place"))]))
         finally:
             pool.close()
 
@@ -319,11 +315,13 @@ def test_killed_workers_of_a_cluster_made_here_are_replaced(
         helper = threading.Thread(target=run, daemon=True)
         helper.start()
         helper.join(120)
-    assert found == [None]
+    assert results == [None]
 
 
 @pytest.mark.slow
-def test_nobody_at_an_address_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_without_a_scheduler_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "500ms"}),
         refused("scheduler_unreachable", ee.ExecutorError),
@@ -340,12 +338,12 @@ def test_a_worker_that_does_not_see_the_scratch_folder_is_named(tmp_path: Path) 
 
 
 def _score(folder: Path, **how: Any) -> ee.Scorecard:
-    sides = written(Case(boxes(), {}), folder)
+    sides = write_sides(Case(boxes(), {}), folder)
     return ee.score(*sides, task="detection", memory_limit="1GB", scratch=str(folder / "s"), **how)
 
 
 def listening() -> set[tuple[str, int]]:
-    """Addresses on which this process and its children listen."""
+    """Return the addresses on which this process and its children listen."""
     me = psutil.Process()
     return {
         (one.laddr.ip, one.laddr.port)
@@ -356,8 +354,8 @@ def listening() -> set[tuple[str, int]]:
 
 
 @pytest.mark.slow
-def test_a_cluster_made_here_listens_on_loopback_only() -> None:
-    """Neither the scheduler nor a worker listens elsewhere, and HTTP gives nothing away."""
+def test_a_local_cluster_listens_on_loopback_only() -> None:
+    """The scheduler's HTTP pages return 404."""
     before = listening()
     pool = dask_pool.OnDask(workers=2)
     try:

@@ -1,4 +1,4 @@
-"""Processes give what one process does, and stages that are finished stay."""
+"""Executors: errors, results equal to one process, repeated stages, late workers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from merging.parts import Case
 from merging.test_parts import CASES
-from partitions.cases import Here, boxes, in_buckets, same_as_in_memory, work_in, written
+from partitions.cases import InlinePool, boxes, in_buckets, same_as_in_memory, work_in, write_sides
 from partitions.test_classification import listed
 from refusals import refused
 from sizes import tune
@@ -26,7 +26,7 @@ def test_errors_of_processes_are_those_of_the_input(
 ) -> None:
     in_buckets(monkeypatch)
     predictions, truths = boxes()
-    sides = written(Case((predictions.with_columns(xmax=-1.0), truths), {}), tmp_path)
+    sides = write_sides(Case((predictions.with_columns(xmax=-1.0), truths), {}), tmp_path)
     with pytest.raises(ee.InputError, match="180 inverted boxes"):
         ee.score(*sides, task="detection", executor="processes", threads=2, scratch=str(tmp_path))
 
@@ -40,7 +40,7 @@ def test_names_of_executors() -> None:
 
 @pytest.mark.slow
 def test_finished_stages_are_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stage that is called once more finds its file, and leaves it as it is."""
+    """A repeated call of a stage does not rewrite its files."""
     from evalengine.outofcore import stages
 
     in_buckets(monkeypatch)
@@ -82,8 +82,8 @@ def test_finished_stages_are_not_run_again(tmp_path: Path, monkeypatch: pytest.M
     assert all(seen.values())
 
 
-def test_calls_that_another_thread_takes_up_last_are_not_lost() -> None:
-    """Threads change places so often that one ends its work between two steps of the other's."""
+def test_threads_return_every_result() -> None:
+    """A short switch interval lets one thread end its work between two steps of another."""
     threads, interval = Threads(2), sys.getswitchinterval()
     calls = [lambda: 1, lambda: 2, lambda: 3]
     sys.setswitchinterval(1e-6)
@@ -93,36 +93,36 @@ def test_calls_that_another_thread_takes_up_last_are_not_lost() -> None:
         sys.setswitchinterval(interval)
 
 
-class LateWorker(Here):
-    """Every second range of rows is given to a worker that joined later, with other files."""
+class LateWorker(InlinePool):
+    """Pool in which every second range of rows is read by a late worker with other files."""
 
     def __init__(self, file: str, other: bytes | None) -> None:
         super().__init__()
         self.file, self.other = Path(file), other
 
     def run(self, function: Any, calls: Any) -> list[BaseException | None]:
-        found = []
+        results = []
         for number, call in enumerate(calls):
-            own = self.file.read_bytes()
+            original = self.file.read_bytes()
             if function is shuffle.shuffle_range and number % 2:
                 self.file.unlink()
                 if self.other is not None:
                     self.file.write_bytes(self.other)
-            found += super().run(function, [call])
-            self.file.write_bytes(own)
-        return found
+            results += super().run(function, [call])
+            self.file.write_bytes(original)
+        return results
 
 
 @pytest.mark.parametrize("missing", [True, False])
-def test_ranges_that_a_late_worker_cannot_read_are_read_here(
+def test_ranges_that_a_late_worker_cannot_read_are_read_by_the_client(
     missing: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has no such file, or another one of that name, whose rows must not be counted."""
+    """The worker has no such file, or another file of that name."""
     in_buckets(monkeypatch)
     predictions, truths = boxes()
     other = tmp_path / "other.parquet"
     predictions.head(100).write_parquet(other, row_group_size=7)
-    sides = written(Case((predictions, truths), {}), tmp_path)
+    sides = write_sides(Case((predictions, truths), {}), tmp_path)
     whole = ee.score(*sides, task="detection")
     pool = LateWorker(sides[0], None if missing else other.read_bytes())
     work_in(monkeypatch, pool)

@@ -1,4 +1,4 @@
-"""Killed runs, full disks and broken files: what is left behind, and what is said."""
+"""Killed runs, full disks and damaged files: messages and cleanup."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 from merging.parts import Case
 from merging.test_parts import CASES
-from partitions.cases import await_that, boxes, in_buckets, same_as_in_memory, written
+from partitions.cases import boxes, in_buckets, same_as_in_memory, wait_until, write_sides
 from refusals import noted, refused
 
 import evalengine as ee
@@ -41,7 +41,7 @@ ee.score(sys.argv[1], sys.argv[2], task="detection", memory_limit="1GB", scratch
 @pytest.mark.slow
 @pytest.mark.parametrize("step", ["matching", "merging"])
 def test_a_killed_run_is_cleaned_up_by_the_next(step: str, tmp_path: Path) -> None:
-    sides = written(Case(boxes(), {}), tmp_path)
+    sides = write_sides(Case(boxes(), {}), tmp_path)
     home = tmp_path / "scratch"
     with subprocess.Popen(
         [sys.executable, "-c", RUN, *sides, str(home), step],
@@ -67,22 +67,20 @@ def test_folders_of_other_machines_stay(tmp_path: Path) -> None:
     assert other.is_dir()
 
 
-def test_too_small_a_disk_is_told_before_anything_is_written(
+def test_too_small_a_disk_is_refused_before_writing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch, memory.Sizes(4, 10**18, 20, 3, 8))
-    sides = written(Case(boxes(), {}), tmp_path)
+    sides = write_sides(Case(boxes(), {}), tmp_path)
     with refused("scratch_too_small", ScratchError, needed=10**18):
         ee.score(*sides, task="detection", memory_limit="1GB", scratch=str(tmp_path / "s"))
     assert list((tmp_path / "s").iterdir()) == []
 
 
-def test_a_disk_that_runs_full_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Files may not grow beyond a few kilobytes: writing fails as it does on a full disk."""
+def test_a_run_on_a_full_disk_cleans_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A limit of the file size makes writing fail as on a full disk."""
     in_buckets(monkeypatch)
-    sides = written(Case(boxes(3000), {}), tmp_path, rows=100)
+    sides = write_sides(Case(boxes(3000), {}), tmp_path, rows=100)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
@@ -99,7 +97,7 @@ def test_one_truncated_file_among_many_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch)
-    sides = written(Case(boxes(), {}), tmp_path, files=20)
+    sides = write_sides(Case(boxes(), {}), tmp_path, files=20)
     broken = Path(sides[0][13])
     broken.write_bytes(broken.read_bytes()[:-40])
     with pytest.raises(ee.ReadError, match=broken.name):
@@ -107,10 +105,12 @@ def test_one_truncated_file_among_many_is_named(
     assert not (tmp_path / "s").exists() or list((tmp_path / "s").iterdir()) == []
 
 
-def test_pages_that_are_broken_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file whose footer is whole and whose rows are not fails while rows are dealt out."""
+def test_a_file_with_damaged_pages_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file with an intact footer fails only while its rows are shuffled."""
     in_buckets(monkeypatch)
-    sides = written(Case(boxes(), {}), tmp_path, files=8)
+    sides = write_sides(Case(boxes(), {}), tmp_path, files=8)
     broken = Path(sides[0][5])
     data = bytearray(broken.read_bytes())
     data[4:200] = bytes(196)
@@ -120,21 +120,21 @@ def test_pages_that_are_broken_are_named(tmp_path: Path, monkeypatch: pytest.Mon
     assert not (tmp_path / "s").exists() or list((tmp_path / "s").iterdir()) == []
 
 
-def test_a_folder_is_left_alone_while_its_lock_is_held(tmp_path: Path) -> None:
-    """Of a process that is not seen here, too: another container, named as its machine is."""
+def test_a_locked_folder_is_not_deleted(tmp_path: Path) -> None:
+    """The owner may be invisible, such as a process of a container with the same host name."""
     folder = tmp_path / f"{memory.PREFIX}999999999-cd"
     folder.mkdir()
-    mark = folder / memory.OWNER
-    mark.write_text(f'{{"pid": 999999999, "host": "{memory.socket.gethostname()}"}}')
-    with mark.open() as held:
-        assert try_lock(held)
+    owner = folder / memory.OWNER
+    owner.write_text(f'{{"pid": 999999999, "host": "{memory.socket.gethostname()}"}}')
+    with owner.open() as file:
+        assert try_lock(file)
         assert memory.sweep(tmp_path) == []
     assert memory.sweep(tmp_path) == [folder]
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_worker_that_still_writes_does_not_keep_a_folder(tmp_path: Path) -> None:
-    """It finds no folder of that name any more; what was left of one goes with the next run."""
+def test_a_late_worker_cannot_write_into_a_deleted_folder(tmp_path: Path) -> None:
+    """Remains of a folder whose deletion failed are deleted by the next run."""
     with memory.scratch_folder(str(tmp_path), 0) as folder:
         (folder / "parts").mkdir()
     with pytest.raises(FileNotFoundError):
@@ -144,10 +144,10 @@ def test_a_worker_that_still_writes_does_not_keep_a_folder(tmp_path: Path) -> No
         assert list(tmp_path.iterdir()) == [other]
 
 
-def test_a_bucket_that_another_worker_finished_meanwhile_stays(
+def test_a_bucket_that_another_worker_has_finished_is_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker taken for dead goes on, and another does its bucket: the rows are gone for one."""
+    """A worker that was taken for dead continues after another has consumed its rows."""
     in_buckets(monkeypatch)
     tally = stages.tally_bucket
     rows = stages.read_rows
@@ -156,7 +156,7 @@ def test_a_bucket_that_another_worker_finished_meanwhile_stays(
         monkeypatch.setattr(stages, "read_rows", rows)
         folder, bucket = files[0].parents[2], int(files[0].stem)
         digest = sha256((folder / "job.pickle").read_bytes()).hexdigest()
-        tally(str(folder), bucket, 1, digest)  # the other one, from beginning to end
+        tally(str(folder), bucket, 1, digest)  # the other worker runs to completion
         return rows(files, before)
 
     monkeypatch.setattr(stages, "read_rows", late)
@@ -164,46 +164,50 @@ def test_a_bucket_that_another_worker_finished_meanwhile_stays(
     same_as_in_memory(draw(6), task, tmp_path)
 
 
-def test_a_bucket_whose_rows_are_lost_is_no_empty_one(
+def test_a_bucket_with_deleted_rows_is_not_empty(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch)
-    sides = written(Case(boxes(), {}), tmp_path)
+    sides = write_sides(Case(boxes(), {}), tmp_path)
 
-    def told(step: str) -> None:
+    def delete(step: str) -> None:
         if step == "matching" and not getattr(step, "done", 0):
             next((tmp_path / "s").glob("*/buckets/predictions-0/2.arrow")).unlink()
 
     with refused("scratch_deleted", ScratchError, bucket=2):
         ee.score(
-            *sides, task="detection", memory_limit="1GB", scratch=str(tmp_path / "s"), progress=told
+            *sides,
+            task="detection",
+            memory_limit="1GB",
+            scratch=str(tmp_path / "s"),
+            progress=delete,
         )
 
 
 @pytest.mark.parametrize("step", ["shuffling", "matching", "merging", "making"])
-def test_a_scratch_folder_that_is_deleted_under_a_run_is_said(
+def test_a_scratch_folder_deleted_during_a_run_is_reported(
     step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever misses it first: as when temporary folders are emptied at night."""
+    """Temporary folders may be emptied at any step."""
     in_buckets(monkeypatch)
-    sides = written(Case(boxes(), {}), tmp_path)
+    sides = write_sides(Case(boxes(), {}), tmp_path)
 
-    def told(now: str) -> None:
+    def wipe(now: str) -> None:
         if now.startswith(step):
             for run in (tmp_path / "s").iterdir():
                 shutil.rmtree(run)
 
     with refused("scratch_deleted", ScratchError):
         ee.score(
-            *sides, task="detection", memory_limit="1GB", scratch=str(tmp_path / "s"), progress=told
+            *sides, task="detection", memory_limit="1GB", scratch=str(tmp_path / "s"), progress=wipe
         ).make()
     assert list((tmp_path / "s").iterdir()) == []
 
 
 @pytest.mark.slow
-def test_a_polite_kill_cleans_up(tmp_path: Path) -> None:
-    """Slurm, Kubernetes and ``timeout`` send SIGTERM first."""
-    sides = written(Case(boxes(20_000), {}), tmp_path, rows=1000)
+def test_sigterm_cleans_up(tmp_path: Path) -> None:
+    """Slurm, Kubernetes and ``timeout`` send SIGTERM before SIGKILL."""
+    sides = write_sides(Case(boxes(20_000), {}), tmp_path, rows=1000)
     home = tmp_path / "scratch"
     command = "from evalengine.cli import main; raise SystemExit(main())"
     with subprocess.Popen(
@@ -212,28 +216,28 @@ def test_a_polite_kill_cleans_up(tmp_path: Path) -> None:
         stdout=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     ) as run:  # fmt: skip
-        await_that(lambda: any(home.glob("*/parts/*.tally")))
+        wait_until(lambda: any(home.glob("*/parts/*.tally")))
         run.send_signal(signal.SIGTERM)
         assert run.wait(60) == 128 + signal.SIGTERM
     assert list(home.iterdir()) == []
 
 
-def test_a_limit_beside_a_given_executor_is_not_said_to_hold(tmp_path: Path) -> None:
-    sides = written(Case(boxes(), {}), tmp_path)
+def test_a_memory_limit_with_a_callers_executor_is_noted_as_ignored(tmp_path: Path) -> None:
+    sides = write_sides(Case(boxes(), {}), tmp_path)
     with ThreadPoolExecutor(1) as executor:
         card = ee.score(*sides, task="detection", memory_limit="1MB", executor=executor)
     noted(card, "not_in_parts")
 
 
-def test_a_fork_leaves_the_folder_to_its_owner(tmp_path: Path) -> None:
-    """Its copies of what holds the folder end with it."""
-    held = memory.scratch_folder(str(tmp_path), 0)
-    folder = held.__enter__()
+def test_a_forked_process_does_not_delete_the_folder(tmp_path: Path) -> None:
+    """Closing the copied context in the child is without effect."""
+    context = memory.scratch_folder(str(tmp_path), 0)
+    folder = context.__enter__()
     child = os.fork()
     if not child:
-        held.__exit__(None, None, None)
+        context.__exit__(None, None, None)
         os._exit(0)
     assert os.waitpid(child, 0)[1] == 0
     assert folder.is_dir()
-    held.__exit__(None, None, None)
+    context.__exit__(None, None, None)
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from merging.parts import Case
-from partitions.cases import boxes, written
+from partitions.cases import boxes, write_sides
 from refusals import refused
 
 import evalengine as ee
@@ -35,14 +35,14 @@ def plan_of(task: str = "detection", **options: Any) -> Any:
     return make_plan(make_options(None, task=task, **options), task)
 
 
-def made(workers: int = 32, rows: float = BILLION, **options: Any) -> module.Forecast:
-    found = forecast(plan_of(**options), rows, workers)
-    assert found is not None
-    return found
+def forecast_of(workers: int = 32, rows: float = BILLION, **options: Any) -> module.Forecast:
+    result = forecast(plan_of(**options), rows, workers)
+    assert result is not None
+    return result
 
 
-def test_recorded_runs_are_those_of_today() -> None:
-    """Tallies of the named metrics, whatever they were when they were measured."""
+def test_recorded_runs_match_current_plans() -> None:
+    """The recorded needs are those of the named metrics today."""
     about = recorded()
     assert about.machine
     assert about.measured
@@ -52,8 +52,8 @@ def test_recorded_runs_are_those_of_today() -> None:
         assert one.scratch > 0
 
 
-def test_more_is_reserved_than_was_used() -> None:
-    """A run whose disk is too small is refused before it starts."""
+def test_runs_reserve_more_disk_than_they_use() -> None:
+    """Otherwise a run could fill a disk that was accepted."""
     assert [one for one in recorded().runs if one.reserved < one.scratch] == []
 
 
@@ -61,100 +61,102 @@ def test_the_closest_run_covers_the_metrics() -> None:
     for task in ("classification", "detection"):
         for one in (one for one in recorded().runs if one.task == task):
             assert closest(plan_of(task, metrics=one.metrics or None)) == one
-    near = closest(plan_of("detection", metrics=["PrecisionRecallCurve"]))
-    assert near is not None
-    assert near.metrics == []
-    mixed = closest(plan_of("text", metrics=["ROUGE1", "ROUGEL", "TER"]))  # none covers these
+    exact = closest(plan_of("detection", metrics=["PrecisionRecallCurve"]))
+    assert exact is not None
+    assert exact.metrics == []
+    mixed = closest(plan_of("text", metrics=["ROUGE1", "ROUGEL", "TER"]))  # no run covers these
     assert mixed is not None
     assert "ROUGE1" in mixed.metrics
 
 
 def test_cost_is_linear_and_shared_by_workers() -> None:
-    one, twice = made(1), made(1, 2 * BILLION)
+    one, twice = forecast_of(1), forecast_of(1, 2 * BILLION)
     assert twice.cpu_workers == pytest.approx(2 * one.cpu_workers)
     assert twice.reserved == pytest.approx(2 * one.reserved)
-    many = made(32)
+    many = forecast_of(32)
     spread = one.seconds - one.cpu_first - one.slope.start
     assert many.seconds == pytest.approx(one.slope.start + one.cpu_first + spread / 32)
-    assert made(10**6).seconds == made(10**6).least_seconds <= many.seconds
+    assert forecast_of(10**6).seconds == forecast_of(10**6).least_seconds <= many.seconds
 
 
-def test_the_resource_that_ends_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_scarcest_resource_bounds_the_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     usage = shutil.disk_usage(tmp_path)
 
     def free(size: int) -> None:
         monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=size))
 
     free(10**15)
-    found = made(memory_limit="512MiB", scratch=str(tmp_path / "new"))
-    assert found.disk == (tmp_path, 10**15)
-    assert min(found.suffices_for.values()) == found.suffices_for[ONE_MACHINE]
-    assert found.memory > 512 << 20
-    again = made(memory_limit=33 * found.memory)
-    assert min(again.suffices_for.values()) >= BILLION
-    assert min(made(memory_limit=31 * found.memory).suffices_for.values()) < BILLION
-    again = made(1, memory_limit=found.memory)
-    assert min(again.suffices_for.values()) >= BILLION
+    result = forecast_of(memory_limit="512MiB", scratch=str(tmp_path / "new"))
+    assert result.disk == (tmp_path, 10**15)
+    assert min(result.suffices_for.values()) == result.suffices_for[ONE_MACHINE]
+    assert result.memory > 512 << 20
+    enough = forecast_of(memory_limit=33 * result.memory)
+    assert min(enough.suffices_for.values()) >= BILLION
+    assert min(forecast_of(memory_limit=31 * result.memory).suffices_for.values()) < BILLION
+    enough = forecast_of(1, memory_limit=result.memory)
+    assert min(enough.suffices_for.values()) >= BILLION
     free(10**9)
-    found = made(memory_limit="64GB")
-    assert min(found.suffices_for.values()) == found.suffices_for[SCRATCH] < BILLION
+    result = forecast_of(memory_limit="64GB")
+    assert min(result.suffices_for.values()) == result.suffices_for[SCRATCH] < BILLION
 
 
 @pytest.mark.parametrize("limit", [64 * 10**9, 4 << 30, 512 << 20])
 def test_local_workers_share_the_limit(limit: int) -> None:
-    """A worker has what the pool of ``executor="processes"`` gives it; a machine per worker all."""
+    """A process has its pool's share of the limit; a machine with one worker has all of it."""
     pool = Processes(32)
     share = pool.share(limit)
-    found = made(memory_limit=limit)
-    assert (found.share, found.fitting) == (share, pool.workers)
-    of_memory = {name: found.suffices_for[name] for name in (ONE_MACHINE, EACH_MACHINE)}
-    held = found.slope.held
-    assert of_memory == {
-        name: pytest.approx(memory.MOST_BUCKETS * memory.bucket_room(size) / held)
+    result = forecast_of(memory_limit=limit)
+    assert (result.share, result.fitting) == (share, pool.workers)
+    by_memory = {name: result.suffices_for[name] for name in (ONE_MACHINE, EACH_MACHINE)}
+    bytes_per_row = result.slope.held
+    assert by_memory == {
+        name: pytest.approx(memory.MOST_BUCKETS * memory.bucket_room(size) / bytes_per_row)
         for name, size in ((ONE_MACHINE, share), (EACH_MACHINE, limit))
     }
-    assert made(1, memory_limit=limit).share == limit
+    assert forecast_of(1, memory_limit=limit).share == limit
 
 
 def test_a_forecast_of_tables_uses_their_columns(tmp_path: Path) -> None:
-    """Longer ids take more disk."""
+    """Longer ids need more disk."""
     predictions, truths = boxes()
     wide = [one.with_columns(one["datum_id"].cast(str) + 90 * "x") for one in (predictions, truths)]
-    found: list[list[float]] = []
+    result: list[list[float]] = []
     for name, sides in (("a", (predictions, truths)), ("b", wide)):
         (tmp_path / name).mkdir()
-        paths = written(Case(tuple(sides), {}), tmp_path / name)
+        paths = write_sides(Case(tuple(sides), {}), tmp_path / name)
         lines = ee.explain(*paths, rows=BILLION, workers=32).splitlines()
         words = {line.split()[0]: line.split() for line in lines}
-        found.append([float(words[of][1].replace(",", "")) for of in ("scratch", "memory")])
-    (scratch, need), (large_scratch, large_need) = found
+        result.append([float(words[of][1].replace(",", "")) for of in ("scratch", "memory")])
+    (scratch, need), (large_scratch, large_need) = result
     assert large_scratch > scratch + 80
     assert large_need > need
     rows = predictions.height + truths.height
     assert f"{rows:,} of all tables, on 3 workers" in ee.explain(*paths, workers=3)
 
 
-def test_a_forecast_from_few_rows_is_of_many_buckets(tmp_path: Path) -> None:
-    """A small table has one bucket; a billion rows have many, which are deleted one by one."""
-    assert ee.explain(*written(Case(boxes(), {}), tmp_path), rows=1)
-    lines = ee.explain(*written(Case(boxes(), {}), tmp_path), rows=BILLION).splitlines()
+def test_a_forecast_from_few_rows_assumes_many_buckets(tmp_path: Path) -> None:
+    """The table has one bucket; a billion rows have many, whose files are deleted one by one."""
+    assert ee.explain(*write_sides(Case(boxes(), {}), tmp_path), rows=1)
+    lines = ee.explain(*write_sides(Case(boxes(), {}), tmp_path), rows=BILLION).splitlines()
     (scratch,) = (line.split() for line in lines if line.startswith("scratch"))
     reserved, used = (float(scratch[i]) for i in (1, -2))
     assert used < reserved < 3 * used
 
 
-def test_disk_for_recorded_tallies_is_reserved(
+def test_recorded_tallies_raise_the_reserved_disk(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Every row reserves the recorded bytes of its tallies, if these are more than usual."""
-    paths = written(Case(boxes(), {}), tmp_path)
-    found = []
+    """Every row reserves the recorded bytes of its tallies, if these exceed the default."""
+    paths = write_sides(Case(boxes(), {}), tmp_path)
+    result = []
     for size in (10_000, 30_000):
         monkeypatch.setattr(module, "tally_bytes", lambda _, size=size: size)
         lines = ee.explain(*paths, rows=BILLION).splitlines()
         [scratch] = (line.split()[1] for line in lines if line.startswith("scratch"))
-        found.append(float(scratch.replace(",", "")))
-    assert found[1] - found[0] == pytest.approx(20_000, abs=0.2)  # GB
+        result.append(float(scratch.replace(",", "")))
+    assert result[1] - result[0] == pytest.approx(20_000, abs=0.2)  # GB
     one = recorded().runs[0]
     assert tally_bytes(plan_of(one.task, metrics=one.metrics or None)) > 0
 

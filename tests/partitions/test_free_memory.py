@@ -1,4 +1,4 @@
-"""The least limit of all control groups counts, of version 1 and 2, however they are nested."""
+"""Free memory under nested control groups of versions 1 and 2."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_least_of_all(name: str, tmp_path: Path) -> None:
-    own, files, free = CASES[name]
-    told = {
+def test_the_lowest_limit_counts(name: str, tmp_path: Path) -> None:
+    groups, files, free = CASES[name]
+    system = {
         "proc/meminfo": f"MemTotal: 1 kB\nMemAvailable: {8 << 20} kB\n",
-        "proc/self/cgroup": own,
+        "proc/self/cgroup": groups,
     }
-    for path, text in {**told, **files}.items():
+    for path, text in {**system, **files}.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(f"{text}\n")
     assert free_memory(tmp_path) == free

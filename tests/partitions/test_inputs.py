@@ -1,4 +1,4 @@
-"""Inputs of every layout through buckets: object stores, thousands of files, odd row groups."""
+"""Inputs of runs in buckets: object stores, many files, row groups of any size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ import polars as pl
 import pytest
 from merging.parts import Case
 from object_store import object_store
-from partitions.cases import FEW, WIDE, boxes, in_buckets, in_units, same_as_in_memory, written
+from partitions.cases import (
+    FEW,
+    WIDE,
+    boxes,
+    in_buckets,
+    in_row_ranges,
+    same_as_in_memory,
+    write_sides,
+)
 from refusals import refused
 from sizes import tune
 
@@ -24,8 +32,8 @@ from evalengine.schemas.errors import ScratchError
 SOME = ["mAP", "Counts"]
 
 
-def alike(sides: list[Any], whole: ee.Scorecard, scratch: Path, **how: Any) -> ee.Scorecard:
-    """A run through buckets of tables that lie elsewhere has the numbers of the run in memory."""
+def check_run(sides: list[Any], whole: ee.Scorecard, scratch: Path, **how: Any) -> ee.Scorecard:
+    """Check that a run in buckets has the metrics and notes of a run in memory."""
     card = ee.score(*sides, task="detection", metrics=SOME, scratch=str(scratch), **how)
     assert card.run["buckets"] == FEW.n
     assert card.metrics.equals(whole.metrics)
@@ -34,8 +42,8 @@ def alike(sides: list[Any], whole: ee.Scorecard, scratch: Path, **how: Any) -> e
     return card
 
 
-def laid_out(folder: Path, files: int, **how: Any) -> list[pl.DataFrame]:
-    """Both sides as Parquet files of about as many rows each."""
+def write_files(folder: Path, files: int, **how: Any) -> list[pl.DataFrame]:
+    """Write both sides as Parquet files of about equal size; return the tables."""
     sides = list(boxes(200))
     for name, side in zip(("predictions", "truths"), sides, strict=True):
         (folder / name).mkdir(parents=True)
@@ -47,8 +55,8 @@ def laid_out(folder: Path, files: int, **how: Any) -> list[pl.DataFrame]:
 
 
 def test_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Globs of Parquet files in memory, within a limit, and without one where they do not fit."""
-    whole = ee.score(*laid_out(tmp_path / "o", 5), task="detection", metrics=SOME)
+    """Globs of Parquet files are scored in memory, within a limit, and in buckets if too large."""
+    whole = ee.score(*write_files(tmp_path / "o", 5), task="detection", metrics=SOME)
     with object_store(tmp_path / "o") as store:
         remote = [store.path(f"{name}/*.parquet") for name in ("predictions", "truths")]
         own = {"storage_options": store.options}
@@ -56,7 +64,7 @@ def test_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         assert "buckets" not in card.run
         assert card.metrics.equals(whole.metrics)
         in_buckets(monkeypatch, WIDE)
-        alike(remote, whole, tmp_path / "s", memory_limit="1GB", **own)
+        check_run(remote, whole, tmp_path / "s", memory_limit="1GB", **own)
         monkeypatch.setattr(memory, "free_memory", lambda: 200_000)
         card = ee.score(*remote, task="detection", metrics=SOME, scratch=str(tmp_path / "s"), **own)
         assert card.run["buckets"]
@@ -67,9 +75,9 @@ def test_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         assert {"LIST", "GET"} <= {how for how, _ in store.asked}
 
 
-def test_an_object_that_is_cut_off_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_truncated_object_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch, WIDE)
-    laid_out(tmp_path / "o", 3)
+    write_files(tmp_path / "o", 3)
     broken = tmp_path / "o" / "truths" / "00001.parquet"
     broken.write_bytes(broken.read_bytes()[:-30])
     with object_store(tmp_path / "o") as store:
@@ -84,17 +92,17 @@ def test_an_object_that_is_cut_off_is_told(tmp_path: Path, monkeypatch: pytest.M
 def test_row_groups_and_files_of_any_size(
     layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Row groups of one row, one row group of everything, a file for every few rows."""
+    """Row groups of one row, one row group for all rows, and a file for every few rows."""
     in_buckets(monkeypatch, WIDE)
     files, size = {"rows": (1, 1), "one group": (1, 10**9), "files": (60, 10**9)}[layout]
-    tables = laid_out(tmp_path / "o", files, row_group_size=size)
+    tables = write_files(tmp_path / "o", files, row_group_size=size)
     whole = ee.score(*tables, task="detection", metrics=SOME)
     sides = [str(tmp_path / "o" / name / "*.parquet") for name in ("predictions", "truths")]
-    alike(sides, whole, tmp_path / "s", memory_limit="1GB")
+    check_run(sides, whole, tmp_path / "s", memory_limit="1GB")
 
 
-def test_scratch_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    """Root may write everywhere: for a moment it is nobody."""
+def test_scratch_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    """Root may write everywhere, so the test changes its effective user."""
     home = tmp_path / "s"
     home.mkdir(mode=0o500)
     user = os.geteuid()
@@ -110,7 +118,9 @@ def test_scratch_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     assert os.listdir(home) == []
 
 
-def test_scratch_that_is_no_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scratch_that_is_not_a_folder_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     in_buckets(monkeypatch)
     for name in ("file", "file/below"):
         (tmp_path / "file").touch()
@@ -121,10 +131,10 @@ def test_scratch_that_is_no_folder_is_told(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("where", [None, "score > 0.3"])
 @pytest.mark.parametrize("named", [False, True])
-def test_large_files_are_read_stretch_by_stretch(
+def test_large_files_are_read_by_several_queries(
     where: str | None, named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows keep their numbers, and no more than a stretch is read ahead."""
+    """Rows keep their numbers, and a query reads ahead only within its own rows."""
     in_buckets(monkeypatch)
     tune(query_bytes=1)
     read: list[int] = []
@@ -143,8 +153,8 @@ def test_large_files_are_read_stretch_by_stretch(
     assert len(read) > 8
 
 
-def test_stretches_end_with_row_groups(tmp_path: Path) -> None:
-    """Of local Parquet files that are larger than one."""
+def test_queries_start_at_row_groups(tmp_path: Path) -> None:
+    """Only large local Parquet files are split."""
     from evalengine.ingest.opening import Tables, open_inputs
     from evalengine.ingest.preparing import prepare
     from evalengine.schemas.options import Options
@@ -152,12 +162,12 @@ def test_stretches_end_with_row_groups(tmp_path: Path) -> None:
     path = tmp_path / "table.parquet"
     table = pl.DataFrame({"actual": [0, 1] * 600_000, "score": [0.25] * 1_200_000})
     table.write_parquet(path, row_group_size=150_000)
-    found = []
+    starts = []
     for given in (str(path), table):
         side = prepare(open_inputs(Tables(given)), "classification", Options()).sides["table"]
-        found.append(shuffle.query_starts(side, table.head(10), table.height))
-    assert found[1] == ()
-    assert len(found[0]) == 0  # forty-eight megabytes are more than all rows
+        starts.append(shuffle.query_starts(side, table.head(10), table.height))
+    assert starts[1] == ()
+    assert len(starts[0]) == 0  # all rows fit into one query of 48 MB
     wide = pl.DataFrame({"note": [str(i) * 400 for i in range(10)]})
     side = prepare(open_inputs(Tables(str(path))), "classification", Options()).sides["table"]
     cuts = shuffle.query_starts(side, wide, table.height)
@@ -168,10 +178,10 @@ def test_stretches_end_with_row_groups(tmp_path: Path) -> None:
 @pytest.mark.parametrize("where", [None, "keep"])
 @pytest.mark.parametrize("units", [False, True])
 @pytest.mark.parametrize("wide", [False, True])
-def test_scores_that_are_no_probabilities_are_counted_over_all(
+def test_scores_outside_0_and_1_are_counted_over_all_buckets(
     wide: bool, units: bool, where: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Columns, count and first rows are those of the whole, some only beyond 1 in one bucket."""
+    """Columns, count and first rows are over all buckets; one column is invalid in one bucket."""
     rng = np.random.default_rng(3)
     table = pl.DataFrame(
         {
@@ -193,13 +203,13 @@ def test_scores_that_are_no_probabilities_are_counted_over_all(
     in_buckets(monkeypatch)
     how: dict[str, Any] = {}
     if units:
-        in_units(monkeypatch, 13)
+        in_row_ranges(monkeypatch, 13)
         how["executor"] = "processes"
-    (path,) = written(Case((table,), {}), tmp_path)
-    told = []
+    (path,) = write_sides(Case((table,), {}), tmp_path)
+    messages = []
     for given in ({}, {"memory_limit": "1GB", "scratch": str(tmp_path / "scratch"), **how}):
         with pytest.raises(ee.InputError, match=r"values outside \[0, 1\], first") as failure:
             ee.score(path, task="classification", **options, **given)
-        told.append(str(failure.value))
-    assert told[0] == told[1]
-    assert ("keeps count" in told[0]) == (where is not None)
+        messages.append(str(failure.value))
+    assert messages[0] == messages[1]
+    assert ("keeps count" in messages[0]) == (where is not None)

@@ -1,4 +1,4 @@
-"""Intervals of runs in bounded memory: those of a run in memory, to the bit."""
+"""Intervals of runs in buckets, bit for bit equal to a run in memory."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ import pytest
 from drawn_tables import CLUSTER, clustered, drawn, of_each_kind
 from merging.parts import Case
 from merging.test_parts import CASES
-from partitions.cases import WIDE, in_buckets, same_as_in_memory, written
+from partitions.cases import WIDE, in_buckets, same_as_in_memory, write_sides
 from polars.testing import assert_frame_equal
 from sizes import tune
 
 import evalengine as ee
 
 BY_PARTS = ("detection", "retrieval", "text", "segmentation", "panoptic", "tracking", "regression")
-"""Cases whose draws are added up part by part; lists and verdicts are tallied as queries are."""
+"""Cases whose resamples are summed by bucket; lists and verdicts are tallied like retrieval."""
 
 
-def asked(name: str, seed: int, **options: Any) -> Case:
+def with_intervals(name: str, seed: int, **options: Any) -> Case:
     case = of_each_kind(name, drawn(name, seed))
     return replace(case, options={**case.options, "intervals": 0.9, "draws": 20, **options})
 
@@ -32,11 +32,11 @@ def asked(name: str, seed: int, **options: Any) -> Case:
     ("name", "method"),
     [*product(BY_PARTS, ["bca"]), ("retrieval", "percentile"), ("retrieval", "wilson")],
 )
-def test_of_buckets(
+def test_intervals_of_buckets(
     name: str, method: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch, WIDE)
-    case = asked(name, 21, method=method)
+    case = with_intervals(name, 21, method=method)
     card = same_as_in_memory(case, CASES[name][0], tmp_path, files=2)
     if method != "wilson":
         assert card.metrics["lower"].is_not_null().any()
@@ -45,15 +45,15 @@ def test_of_buckets(
 @pytest.mark.parametrize(
     ("name", "weighted"), [("classification", True), ("binary", True), ("binary", False)]
 )
-def test_of_classification(
+def test_intervals_of_classification(
     name: str, weighted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Areas under curves have the interval of a run in memory, with sample weights too.
+    """Areas under curves have the intervals of a run in memory, also with sample weights.
 
-    Only areas of pairs of labels, and partial ones with sample weights, have none.
+    Areas of pairs of labels, and weighted partial areas, have no intervals.
     """
     in_buckets(monkeypatch)
-    case = asked(name, 21, method="percentile")
+    case = with_intervals(name, 21, method="percentile")
     if weighted:
         *others, truths = case.sides
         rng = np.random.default_rng(21)
@@ -61,7 +61,7 @@ def test_of_classification(
         of = dict(zip(case.ids, often.tolist(), strict=True))
         weight = pl.col("datum_id").replace_strict(of, return_dtype=pl.Float64)
         case = replace(case, sides=(*others, truths.with_columns(weight=weight)))
-    sides = written(case, tmp_path)
+    sides = write_sides(case, tmp_path)
     given: dict[str, Any] = {"task": "classification", **case.options, **case.tables}
     whole = ee.score(*sides, **given).metrics
     limit: dict[str, Any] = {"memory_limit": "1GB", "scratch": str(tmp_path / "s")}
@@ -76,43 +76,47 @@ def test_of_classification(
 def test_clusters_across_buckets(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Datums of one cluster are in several buckets; some have none."""
+    """A cluster has datums in several buckets; some buckets have none of it."""
     in_buckets(monkeypatch, WIDE)
-    case = clustered(asked(name, 22, cluster=CLUSTER), lambda one: str(ord(str(one)[-1]) % 3))
+    case = clustered(
+        with_intervals(name, 22, cluster=CLUSTER), lambda one: str(ord(str(one)[-1]) % 3)
+    )
     card = same_as_in_memory(case, CASES[name][0], tmp_path)
-    plain = same_as_in_memory(asked(name, 22), CASES[name][0], tmp_path)
+    plain = same_as_in_memory(with_intervals(name, 22), CASES[name][0], tmp_path)
     assert card.metrics["se"].to_list() != plain.metrics["se"].to_list()
 
 
 @pytest.mark.parametrize("name", ["detection", "panoptic"])
-def test_draws_at_once(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many draws, weights and numbers are held at a time, and however many threads."""
+def test_sizes_of_chunks_change_nothing(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sizes of chunks and the number of threads do not change intervals."""
     in_buckets(monkeypatch, WIDE)
-    case = asked(name, 23)
+    case = with_intervals(name, 23)
     few = {"metrics": case.options["metrics"][:3], "by": []}
     case = replace(case, options={**case.options, **few})
     task = CASES[name][0]
     usual = same_as_in_memory(case, task, tmp_path).metrics
     given: dict[str, Any] = {**case.options, **case.tables, "memory_limit": "1GB", "threads": 2}
-    sides = written(case, tmp_path)
+    sides = write_sides(case, tmp_path)
     for sizes in ({"draws_at_once": 12}, {"drawn_weights": 90}, {"drawn_bytes": 0}):
         tune(**sizes)
-        again = ee.score(*sides, task=task, **given, scratch=str(tmp_path / "s"))
-        assert again.run["buckets"] > 1
-        assert_frame_equal(again.metrics, usual, check_exact=True)
+        other = ee.score(*sides, task=task, **given, scratch=str(tmp_path / "s"))
+        assert other.run["buckets"] > 1
+        assert_frame_equal(other.metrics, usual, check_exact=True)
 
 
-def test_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_intervals_of_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch, WIDE)
-    case = asked("panoptic", 24)
+    case = with_intervals("panoptic", 24)
     same_as_in_memory(case, "panoptic", tmp_path, executor="processes", threads=2)
 
 
 @pytest.mark.parametrize("method", ["bca", "jackknife"])
-def test_datums_left_out_by_the_dozen(
+def test_jackknife_of_groups_of_datums(
     method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of many datums none is left out alone."""
+    """With many datums, the jackknife omits groups of datums instead of single ones."""
     in_buckets(monkeypatch)
     ids, judged = pl.int_range(700, eager=True), pl.Series(np.arange(700) * 7 % 5 % 2)
     run = pl.DataFrame({"query_id": ids, "doc_id": 0, "score": 1.0})
@@ -133,7 +137,7 @@ ADDED_UP = [
 def test_classes_in_buckets(
     weighted: bool, by: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Counts, sums and areas as in memory."""
+    """Counts, sums and areas of a table with ids."""
     in_buckets(monkeypatch)
     rng = np.random.default_rng(9)
     n = 300
@@ -155,7 +159,7 @@ def test_classes_in_buckets(
 
 
 def _unnamed_rows() -> dict[str, tuple[pl.DataFrame, dict[str, Any]]]:
-    """Single tables of several tasks, without ids of datums."""
+    """Return task -> a single table without datum ids, and options."""
     rng = np.random.default_rng(11)
     n = 90
     words = rng.choice(["a b c", "a b", "b c d"], (2, n))
@@ -185,10 +189,10 @@ def _unnamed_rows() -> dict[str, tuple[pl.DataFrame, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("task", list(_unnamed_rows()))
-def test_rows_without_ids_are_resampled_by_their_number_in_the_whole_input(
+def test_rows_without_ids_are_resampled_by_their_number_in_the_input(
     task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Numbers within a bucket would make rows of equal number in several buckets one datum."""
+    """Row numbers within buckets would merge rows of several buckets into one datum."""
     rows, options = _unnamed_rows()[task]
     file = tmp_path / "t.parquet"
     rows.write_parquet(file, row_group_size=20)

@@ -1,4 +1,4 @@
-"""Verdicts in buckets: every frame, note and error of any table is that of the run in memory."""
+"""Verdicts in buckets: frames, notes and errors equal those of a run in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judged.tables import SCHEMA, listed, table
 from merging.parts import Case
 from merging.test_parts import CASES
 from msgspec import structs
-from partitions.cases import FEW, in_buckets, in_units, same_as_in_memory, written
+from partitions.cases import FEW, in_buckets, in_row_ranges, same_as_in_memory, write_sides
 from polars.testing import assert_frame_equal
 from refusals import noted
 
@@ -44,7 +44,7 @@ WORDS = ["yes", "no", "TP", "FN", "idk", "3", "Perhaps", "quite", " ", None]
 
 
 def verdicts(rng: np.random.Generator, *, broken: bool) -> pl.DataFrame:
-    """Rows of any kind: spelled in ways, judged often or once, failed, empty, too many, too few."""
+    """Return random rows: spellings, repeated judgments, failures, missing and surplus items."""
     names = [*rng.choice([*NAMES], rng.integers(1, 5), replace=False)]
     if rng.random() < 0.2:
         names.append("Nonsense")
@@ -54,7 +54,7 @@ def verdicts(rng: np.random.Generator, *, broken: bool) -> pl.DataFrame:
         for name in names:
             if rng.random() < 0.2:
                 continue
-            # Few datums have several judgments: buckets of those with one must vote alike.
+            # Few datums have several judgments; buckets without them must vote too.
             for judgment in range(judgments if rng.random() < 0.2 else 1):
                 rows += _of_one(rng, datum, str(name), judgment, broken=broken)
     frame = pl.DataFrame(rows, schema=SCHEMA)
@@ -74,7 +74,7 @@ def verdicts(rng: np.random.Generator, *, broken: bool) -> pl.DataFrame:
 def _of_one(
     rng: np.random.Generator, datum: int, name: str, judgment: int, *, broken: bool
 ) -> list[dict[str, Any]]:
-    """Rows of one datum and metric in one judgment."""
+    """Return the rows of one datum, metric and judgment."""
     measure = measures("judged").get(NAMES.get(name, ""))
     parts = [None] if measure is None or len(measure.parts) == 1 else [*measure.parts]
     rows: list[dict[str, Any]] = []
@@ -118,27 +118,27 @@ def outcome(*sides: Any, **options: Any) -> ee.Scorecard | ee.InputError:
         return error
 
 
-def alike(case: Case, folder: Path, **how: Any) -> ee.Scorecard | ee.InputError:
-    """Both runs, and what they give: cards of the same frames, notes in order; or one error."""
-    sides = written(case, folder)
+def same_outcome(case: Case, folder: Path, **how: Any) -> ee.Scorecard | ee.InputError:
+    """Check that runs in memory and in buckets give equal scorecards or errors; return one."""
+    sides = write_sides(case, folder)
     whole = outcome(*sides, **case.options, **case.tables)
     given = {"memory_limit": "1GB", "scratch": str(folder / "s"), **how}
-    dealt = outcome(*sides, **case.options, **case.tables, **given)
-    assert type(dealt) is type(whole), (dealt, whole)
-    if isinstance(whole, ee.InputError) or isinstance(dealt, ee.InputError):
-        assert str(dealt) == str(whole)
+    bounded = outcome(*sides, **case.options, **case.tables, **given)
+    assert type(bounded) is type(whole), (bounded, whole)
+    if isinstance(whole, ee.InputError) or isinstance(bounded, ee.InputError):
+        assert str(bounded) == str(whole)
         return whole
-    assert dealt.run["buckets"] == FEW.n
-    assert dealt.notes == whole.notes
-    assert dealt.run["fingerprint"] == whole.run["fingerprint"]
-    assert dealt.frames == whole.frames
+    assert bounded.run["buckets"] == FEW.n
+    assert bounded.notes == whole.notes
+    assert bounded.run["fingerprint"] == whole.run["fingerprint"]
+    assert bounded.frames == whole.frames
     for name in whole.frames:
-        assert_frame_equal(dealt.frame(name), whole.frame(name), check_exact=True)
+        assert_frame_equal(bounded.frame(name), whole.frame(name), check_exact=True)
     return whole
 
 
-def asked(rng: np.random.Generator, frame: pl.DataFrame) -> dict[str, Any]:
-    """Options of any kind."""
+def random_options(rng: np.random.Generator, frame: pl.DataFrame) -> dict[str, Any]:
+    """Return random options."""
     options: dict[str, Any] = {"dialect": str(rng.choice(DIALECTS))}
     if rng.random() < 0.3:
         options["metrics"] = [*map(str, rng.choice(["Bias", "Faithfulness", "Toxicity"], 2, False))]
@@ -162,8 +162,8 @@ def test_any_table_of_verdicts(
     rng = np.random.default_rng(seed)
     frame = verdicts(rng, broken=broken)
     tables: dict[str, Any] = {}
-    options = asked(rng, frame)
-    if rng.random() < 0.3:  # datums that nobody judged, slices of all; now and then some are left
+    options = random_options(rng, frame)
+    if rng.random() < 0.3:  # with datums that have no verdicts
         ids = frame["datum_id"].unique().sort()
         more = [f"e{i}" for i in range(4)] if ids.dtype == pl.String else [90, 91, 92, 93]
         ids = pl.concat([ids, pl.Series("datum_id", more, dtype=ids.dtype)])
@@ -174,7 +174,7 @@ def test_any_table_of_verdicts(
         options.pop("where", None)  # with judgments such a run stays in memory
         if "judgment_index" not in frame.columns:
             options["where"] = "place = 's'"
-    alike(Case((frame,), options, tables=tables), tmp_path_factory.mktemp("run"))
+    same_outcome(Case((frame,), options, tables=tables), tmp_path_factory.mktemp("run"))
 
 
 @pytest.mark.parametrize("rows", [1, 10**9])
@@ -183,26 +183,26 @@ def test_ranges_of_any_size(rows: int, tmp_path: Path, monkeypatch: pytest.Monke
     same_as_in_memory(CASES["judged"][1](5), "judged", tmp_path)
 
 
-def test_workers_deal_verdicts_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What each unit tells of its rows makes the fitting of the whole."""
+def test_workers_shuffle_verdicts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The summaries of all row ranges determine the metrics and the votes."""
     rows = [row for datum in range(40) for row in listed("Bias", ["no", "yes"], datum=datum)]
     rows += listed("Bias", ["yes", "yes"], datum=7, judgment=1)
     rows += listed("Toxicity", ["no"], datum=39) + listed("Rudeness", ["no"], datum=3)
-    in_units(monkeypatch, 14)
+    in_row_ranges(monkeypatch, 14)
     in_buckets(monkeypatch)
-    card = alike(Case((table(rows),), {}), tmp_path)
+    card = same_outcome(Case((table(rows),), {}), tmp_path)
     assert isinstance(card, ee.Scorecard)
     assert set(card.per_datum["metric"]) == {"Bias", "Toxicity"}
     noted(card, "unknown_metrics", count=1, metrics=["Rudeness"])
 
 
 def failed(case: Case, folder: Path) -> str:
-    error = alike(case, folder)
+    error = same_outcome(case, folder)
     assert isinstance(error, ee.InputError)
     return str(error)
 
 
-def test_the_first_unknown_step_of_all_buckets_is_told(
+def test_the_first_unknown_step_of_all_buckets_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch)
@@ -213,21 +213,21 @@ def test_the_first_unknown_step_of_all_buckets_is_told(
 
 
 @pytest.mark.parametrize("twice", [2, 30])
-def test_verdicts_spelled_in_two_ways_are_counted_in_all_buckets(
+def test_verdicts_with_two_spellings_are_counted_over_all_buckets(
     twice: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """That an index of 0 is none at all shows where anything is spelled in two ways."""
+    """Index 0 equals a missing index, so such rows repeat others; both spellings count."""
     in_buckets(monkeypatch)
     rows = [row for datum in range(60) for row in listed("Bias", ["no"], datum=datum)]
-    again = [{**row, "reference_index": None} for row in rows[:twice]]
-    case = Case((table([*rows, *again]),), {})
-    assert isinstance(alike(case, tmp_path), ee.Scorecard)
-    again.append({**rows[50], "metric": "bias"})
-    said = failed(Case((table([*rows, *again]),), {}), tmp_path)
-    assert f"{2 * twice + 2} rows of which" in said
+    spelled = [{**row, "reference_index": None} for row in rows[:twice]]
+    case = Case((table([*rows, *spelled]),), {})
+    assert isinstance(same_outcome(case, tmp_path), ee.Scorecard)
+    spelled.append({**rows[50], "metric": "bias"})
+    message = failed(Case((table([*rows, *spelled]),), {}), tmp_path)
+    assert f"{2 * twice + 2} rows of which" in message
 
 
-def test_no_known_metric_is_refused_after_rows_are_checked(
+def test_unknown_metrics_are_refused_after_rows_are_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch)
@@ -236,22 +236,24 @@ def test_no_known_metric_is_refused_after_rows_are_checked(
     rows[7]["item_index"] = -1
     assert "below 0" in failed(Case((table(rows),), {}), tmp_path)
     empty = table(rows[:7])
-    assert isinstance(alike(Case((empty,), {"where": "datum_id > 5"}), tmp_path), ee.InputError)
+    assert isinstance(
+        same_outcome(Case((empty,), {"where": "datum_id > 5"}), tmp_path), ee.InputError
+    )
 
 
-def test_judgments_of_one_bucket_have_all_buckets_vote(
+def test_several_judgments_in_one_bucket_make_all_buckets_vote(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A failed row whose place another row takes counts only where nothing is voted on."""
+    """A failed row next to a verdict of the same item counts only without votes."""
     in_buckets(monkeypatch)
     rows: list[dict[str, Any]] = []
     for datum in range(20):
         failed_row = {"datum_id": datum, "metric": "Bias", "status": "timeout"}
         rows += [failed_row, *listed("Bias", ["yes"], datum=datum)]
     plain = [{**row, "items": None} for row in rows]
-    once = alike(Case((table(plain),), {}), tmp_path)
+    once = same_outcome(Case((table(plain),), {}), tmp_path)
     rows = [*plain, *listed("Bias", ["yes"], datum=4, judgment=1)]
-    card = alike(Case((table(rows),), {}), tmp_path)
+    card = same_outcome(Case((table(rows),), {}), tmp_path)
     assert isinstance(card, ee.Scorecard)
     assert isinstance(once, ee.Scorecard)
     assert set(once.per_datum["status"]) == {"timeout"}

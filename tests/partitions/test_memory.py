@@ -1,4 +1,4 @@
-"""Classification in parts stays within the limit of memory."""
+"""Peak memory of classification in buckets."""
 
 from __future__ import annotations
 
@@ -31,12 +31,11 @@ card = ee.score(sys.argv[1], threads=1, memory_limit=sys.argv[2], scratch=sys.ar
 card.save(sys.argv[5])
 print(peak)
 """
-"""What this program held at most, pages of mapped files aside, which are the system's to take back.
-"""
+"""Program that prints its peak of anonymous memory; mapped files do not count."""
 
 
 def long_table() -> pl.DataFrame:
-    """Two million rows, which in memory take twice the limit."""
+    """Return two million rows, which need twice the limit in memory."""
     n = 2_000_000
     rng = np.random.default_rng(0)
     return pl.DataFrame(
@@ -51,7 +50,7 @@ def long_table() -> pl.DataFrame:
 
 
 def wide_table() -> pl.DataFrame:
-    """Fifteen million scores in a hundred columns, of a few bytes each before they are ordered."""
+    """Return 15 million scores in 100 columns, which need much more memory once sorted."""
     n, width = 150_000, 100
     rng = np.random.default_rng(0)
     names = [f"{i:03}" for i in range(width)]
@@ -79,18 +78,18 @@ LARGE: dict[str, tuple[Any, dict[str, Any]]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 def test_memory_stays_within_the_limit(name: str, tmp_path: Path) -> None:
-    """With slices and weights, and of labels taken together, whose scores are ordered twice."""
+    """Slices and weights, and micro averages, whose scores are sorted twice."""
     limit = 640 << 20
     draw, options = LARGE[name]
     options = {**options, "by": ["part"], "task": "classification"}
     path, out = tmp_path / "table.parquet", tmp_path / "out"
     draw().write_parquet(path, row_group_size=20_000)
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", SCORE, path, str(limit), json.dumps(options), tmp_path / "s", out],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert int(told.stdout) <= limit
+    assert int(result.stdout) <= limit
     whole = ee.score(path, **options)
     assert_frame_equal(ee.load(out).metrics, whole.metrics, check_exact=True)

@@ -1,4 +1,4 @@
-"""Scratch in an object store: the numbers of a run in memory, and no object after the run."""
+"""Scratch in an object store: numbers equal those in memory, and no objects remain."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from merging.test_parts import CASES, KINDS
 from object_store import Store, object_store
 from partitions.cases import (
     WIDE,
-    await_that,
     boxes,
     in_buckets,
-    in_units,
+    in_row_ranges,
     next_seed,
     raise_os_error,
     same_as_in_memory,
-    written,
+    wait_until,
+    write_sides,
 )
 from refusals import refused
 from sizes import tune
@@ -48,7 +48,7 @@ pytest.importorskip("obstore", reason="an extra: evalengine[objects]")
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    """A store whose only objects are those of runs, which are gone at the end."""
+    """Yield an object store, and check at the end that runs wrote and deleted objects."""
     folder = tmp_path / "objects"
     folder.mkdir()
     with object_store(folder) as server:
@@ -57,8 +57,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
         assert "PUT" in {method for method, _ in server.asked}
 
 
-def there(store: Store) -> dict[str, Any]:
-    """Options of a run with its scratch in a store."""
+def scratch_in(store: Store) -> dict[str, Any]:
+    """Return the options of a run with its scratch in a store."""
     return {
         "memory_limit": "1GB",
         "scratch": store.path("some/place"),
@@ -70,11 +70,11 @@ def there(store: Store) -> dict[str, Any]:
 def test_every_task_is_as_in_memory(
     name: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of this process, which writes its rows in several ranges of a table."""
+    """Small sizes make the run write each table in several objects."""
     in_buckets(monkeypatch, WIDE)
     tune(object_bytes=500, shuffle_rows=10)
     task, draw = CASES[name]
-    same_as_in_memory(draw(next_seed()), task, tmp_path, **there(store))
+    same_as_in_memory(draw(next_seed()), task, tmp_path, **scratch_in(store))
     assert not list(tmp_path.glob("s3*"))
     assert not list(Path().glob("s3*"))
 
@@ -83,8 +83,8 @@ def test_workers_are_as_in_memory(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch, WIDE)
-    in_units(monkeypatch, 20)
-    how = {**there(store), "executor": "processes"}
+    in_row_ranges(monkeypatch, 20)
+    how = {**scratch_in(store), "executor": "processes"}
     same_as_in_memory(Case(boxes(), {}), "detection", tmp_path, files=3, **how)
 
 
@@ -93,14 +93,14 @@ def test_workers_are_as_in_memory(
 def test_a_killed_worker_is_replaced(
     executor: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is killed as soon as there is a tally of a bucket, whose others are then missing."""
-    sides = written(Case(boxes(3000), {}), tmp_path, rows=500)
+    """It is killed as soon as the first bucket is tallied."""
+    sides = write_sides(Case(boxes(3000), {}), tmp_path, rows=500)
     whole = ee.score(*sides, task="detection")
     killed: list[int] = []
 
     def kill() -> None:
         tallies = store.folder / "some/place"
-        await_that(lambda: any(tallies.rglob("*.tally")))
+        wait_until(lambda: any(tallies.rglob("*.tally")))
         children = subprocess.run(
             ["pgrep", "-f", "spawn_main"], capture_output=True, text=True, check=False
         ).stdout.split()
@@ -110,7 +110,7 @@ def test_a_killed_worker_is_replaced(
 
     thread = threading.Thread(target=kill)
     thread.start()
-    how = {**there(store), "memory_limit": "2GB"}
+    how = {**scratch_in(store), "memory_limit": "2GB"}
     card = ee.score(*sides, task="detection", executor=executor, threads=2, **how)
     thread.join()
     assert killed
@@ -118,7 +118,7 @@ def test_a_killed_worker_is_replaced(
 
 
 def _descends(pid: int) -> bool:
-    """Whether a process was started by this one, or by one that was."""
+    """Return True if a process is a descendant of this one."""
     while pid > 1:
         if pid == os.getpid():
             return True
@@ -131,7 +131,7 @@ def _descends(pid: int) -> bool:
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ee.InputError])
 @pytest.mark.parametrize("step", ["shuffling", "matching", "merging", "making frames"])
-def test_nothing_remains_of_a_run_that_ends_early(
+def test_a_run_that_ends_early_leaves_no_object(
     step: str,
     error: type[BaseException],
     store: Store,
@@ -139,14 +139,14 @@ def test_nothing_remains_of_a_run_that_ends_early(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     in_buckets(monkeypatch, WIDE)
-    sides = written(Case(boxes(), {}), tmp_path)
+    sides = write_sides(Case(boxes(), {}), tmp_path)
 
     def stop(now: str) -> None:
         if now.startswith(step):
             raise error("stopped")
 
     with pytest.raises(error, match="stopped"):
-        ee.score(*sides, task="detection", progress=stop, **there(store))
+        ee.score(*sides, task="detection", progress=stop, **scratch_in(store))
 
 
 _KILLED = """
@@ -170,15 +170,15 @@ if __name__ == "__main__":
 
 @pytest.mark.parametrize("step", ["shuffling", "merging"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_nothing_remains_of_a_program_that_is_sent_a_signal(
+def test_a_program_that_is_sent_a_signal_leaves_no_object(
     step: str, number: signal.Signals, store: Store, tmp_path: Path
 ) -> None:
-    """It has no handler of SIGTERM, and again none after the run."""
+    """The handler of SIGTERM is restored to the default after the run."""
     script = tmp_path / "killed.py"
     script.write_text(_KILLED)
     options = [f"{name}={value}" for name, value in store.options.items()]
     run = subprocess.run(
-        [sys.executable, script, *written(Case(boxes(), {}), tmp_path), step, str(int(number)),
+        [sys.executable, script, *write_sides(Case(boxes(), {}), tmp_path), step, str(int(number)),
          store.path("some/place"), *options],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
@@ -189,30 +189,30 @@ def test_nothing_remains_of_a_program_that_is_sent_a_signal(
 
 
 @pytest.mark.parametrize("step", ["shuffling", "matching", "merging", "making"])
-def test_objects_that_are_deleted_under_a_run_are_said(
+def test_objects_deleted_during_a_run_are_reported(
     step: str, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No worker is said not to see the place, which it once was."""
+    """The error does not claim that a worker cannot see the store."""
     in_buckets(monkeypatch, WIDE)
-    sides = written(Case(boxes(), {}), tmp_path)
+    sides = write_sides(Case(boxes(), {}), tmp_path)
 
-    def told(now: str) -> None:
+    def delete(now: str) -> None:
         if now.startswith(step):
             shutil.rmtree(store.folder / "some", ignore_errors=True)
 
     with refused("scratch_deleted", ScratchError):
-        ee.score(*sides, task="detection", progress=told, **there(store)).make()
+        ee.score(*sides, task="detection", progress=delete, **scratch_in(store)).make()
 
 
-def test_a_full_disk_of_copies_has_another_remedy(
+def test_a_full_disk_of_local_copies_has_another_remedy(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Scratch is in the store already; what is full is the temporary folder."""
+    """The temporary folder is full, not the scratch, which is in the store."""
     in_buckets(monkeypatch, WIDE)
-    sides = written(Case(boxes(), {}), tmp_path)
+    sides = write_sides(Case(boxes(), {}), tmp_path)
     monkeypatch.setattr(scratch._Copy, "fetch", lambda *_: raise_os_error(errno.ENOSPC))
     with refused("scratch_full", ScratchError) as full:
-        ee.score(*sides, task="detection", **there(store))
+        ee.score(*sides, task="detection", **scratch_in(store))
     assert "TMPDIR" in str(full.value)
 
 
@@ -222,20 +222,20 @@ def test_problems_of_rows_are_those_of_a_run_in_memory(
     in_buckets(monkeypatch, WIDE)
     predictions, truths = boxes()
     wrong = predictions.with_columns(pl.when(pl.int_range(pl.len()) != 70).then("score"))
-    sides = written(Case((wrong, truths), {}), tmp_path)
+    sides = write_sides(Case((wrong, truths), {}), tmp_path)
     with pytest.raises(ee.InputError) as whole:
         ee.score(*sides, task="detection")
     with pytest.raises(ee.InputError) as bounded:
-        ee.score(*sides, task="detection", **there(store))
+        ee.score(*sides, task="detection", **scratch_in(store))
     assert str(bounded.value) == str(whole.value)
 
 
-def test_runs_in_one_place_do_not_meet(
+def test_concurrent_runs_in_one_place_are_independent(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each has written its buckets before one of them goes on."""
+    """A barrier makes both runs write their buckets before either merges."""
     in_buckets(monkeypatch, WIDE)
-    sides = written(Case(boxes(), {}), tmp_path)
+    sides = write_sides(Case(boxes(), {}), tmp_path)
     whole = ee.score(*sides, task="detection")
     both = threading.Barrier(2, timeout=60)
 
@@ -244,7 +244,7 @@ def test_runs_in_one_place_do_not_meet(
             if now == "merging":
                 both.wait()
 
-        return ee.score(*sides, task="detection", progress=wait, **there(store))
+        return ee.score(*sides, task="detection", progress=wait, **scratch_in(store))
 
     with ThreadPoolExecutor(2) as pool:
         cards = [*pool.map(score, range(2))]
@@ -262,8 +262,8 @@ def test_the_first_of_two_writers_counts(store: Store) -> None:
             scratch.read(folder / "parts" / "1.tally")
 
 
-def test_a_late_worker_leaves_nothing(store: Store) -> None:
-    """It has been taken for dead, and writes when the run is over."""
+def test_a_late_worker_writes_no_object(store: Store) -> None:
+    """A worker that was taken for dead writes after the end of the run."""
     with run_place(store.path("place"), 0, store.options, 1000) as (folder, place):
         late = pickle.loads(pickle.dumps(place))
     with (
@@ -274,8 +274,8 @@ def test_a_late_worker_leaves_nothing(store: Store) -> None:
         file.write(b"late")
 
 
-def test_rows_of_labels_are_ranges_of_bytes(store: Store) -> None:
-    """Of an object of 40 MB a few are fetched; all of them if they are asked for."""
+def test_rows_of_labels_are_read_by_byte_ranges(store: Store) -> None:
+    """A query of few labels fetches a small part of an object of 40 MB."""
     n = 500_000
     numbers = np.arange(n)
     ranked = Ranked(
@@ -301,16 +301,16 @@ def test_rows_of_labels_are_ranges_of_bytes(store: Store) -> None:
             path, stored.WHOLE, lambda rows: of_labels(rows, 1, 2), ("start", "gt_start")
         )
         assert store.sent - before < scratch.size(path) // 2
-        known = of_labels(ranked, 1, 2)
+        expected = of_labels(ranked, 1, 2)
         for name in ("start", "score", "datum", "row", "hit", "gt_start", "gt_datum", "gt_counted"):
-            assert np.array_equal(getattr(few, name), getattr(known, name)), name
+            assert np.array_equal(getattr(few, name), getattr(expected, name)), name
         every = stored.mapped(path)
         assert np.array_equal(every.hit, ranked.hit)
         assert np.array_equal(every.score, ranked.score)
 
 
-def test_copies_take_as_much_of_the_disk_as_they_may(store: Store) -> None:
-    """Descriptors of this process are its copies: those of other objects are dropped."""
+def test_local_copies_stay_within_their_limit(store: Store) -> None:
+    """Copies are deleted open files of this process; older ones are dropped."""
     contents = {f"parts/{n}": bytes([n]) * 100_000 for n in range(20)}
     with run_place(store.path("place"), 0, store.options, 350_000) as (folder, _):
         for name, content in contents.items():
@@ -323,7 +323,7 @@ def test_copies_take_as_much_of_the_disk_as_they_may(store: Store) -> None:
 
 
 def _bytes_without_names() -> int:
-    """Bytes of deleted files that this process has open."""
+    """Return the bytes of deleted files that this process has open."""
     sizes = []
     for one in Path("/proc/self/fd").iterdir():
         try:
@@ -334,23 +334,23 @@ def _bytes_without_names() -> int:
     return sum(sizes)
 
 
-def test_a_store_that_refuses_is_told(
+def test_a_store_that_refuses_is_reported(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither the message nor what is logged of a place has its keys."""
+    """Neither the message nor the repr of the place contains the keys."""
     in_buckets(monkeypatch, WIDE)
-    sides = written(Case(boxes(), {}), tmp_path)
+    sides = write_sides(Case(boxes(), {}), tmp_path)
     store.failing = lambda key: key.endswith("1.tally")
-    with refused("scratch_unusable", ScratchError) as told:
-        ee.score(*sides, task="detection", **there(store))
-    assert "something" not in str(told.value)
+    with refused("scratch_unusable", ScratchError) as raised:
+        ee.score(*sides, task="detection", **scratch_in(store))
+    assert "something" not in str(raised.value)
     place = scratch.ObjectPlace(store.path("place"), store.options, 0)
     assert "something" not in repr(place)
 
 
-def test_places_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_places_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch, WIDE)
-    sides = written(Case(boxes(), {}), tmp_path)
+    sides = write_sides(Case(boxes(), {}), tmp_path)
 
     def score(place: str, **options: str) -> None:
         how: dict[str, Any] = {"memory_limit": "1GB", "scratch": place}

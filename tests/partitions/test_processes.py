@@ -1,4 +1,4 @@
-"""Spawned processes: killed ones, the run itself killed, errors that cross, scripts as main."""
+"""Pool of spawned processes: killed processes and runs, errors, scripts without a guard."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from partitions.cases import await_that, die, die_once, raise_os_error, tell_process
+from partitions.cases import die, die_once, raise_os_error, wait_until, write_pid
 from refusals import refused
 
 import evalengine as ee
@@ -21,20 +21,20 @@ from evalengine.executors.processes import LEAST_SHARE, Processes
 RUN = """
 import sys
 from evalengine.executors.processes import Processes
-from partitions.cases import stay
+from partitions.cases import sleep_a_minute
 if __name__ == "__main__":
     print("here", flush=True)
-    Processes(2).run(stay, [(sys.argv[1],), (sys.argv[1],)])
+    Processes(2).run(sleep_a_minute, [(sys.argv[1],), (sys.argv[1],)])
 """
 
 
 @pytest.mark.slow
 def test_a_killed_process_costs_the_call_it_had(tmp_path: Path) -> None:
-    """Its call begins twice, every other one once: the other process went on with its own."""
+    """Only the call of the killed process starts twice."""
     places = [tmp_path / f"{i}" for i in range(6)]
     with closing(Processes(2)) as pool:
-        found = pool.run(die_once, [(str(tmp_path / "mark"), str(one)) for one in places])
-    assert found == [None] * 6
+        results = pool.run(die_once, [(str(tmp_path / "mark"), str(one)) for one in places])
+    assert results == [None] * 6
     assert sorted(one.read_text().count("began") for one in places) == [1, 1, 1, 1, 1, 2]
 
 
@@ -45,42 +45,42 @@ def test_a_call_that_kills_every_process_is_given_up() -> None:
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_as_it_starts_is_replaced(tmp_path: Path) -> None:
+def test_a_process_killed_at_its_start_is_replaced(tmp_path: Path) -> None:
     with closing(Processes(1)) as pool:
-        pool.prepare(tell_process)
-        (own,) = multiprocessing.active_children()
-        os.kill(own.pid or 0, signal.SIGKILL)
-        assert pool.run(tell_process, [(str(tmp_path / "it"),)]) == [None]
-        assert int((tmp_path / "it").read_text()) != own.pid
+        pool.prepare(write_pid)
+        (process,) = multiprocessing.active_children()
+        os.kill(process.pid or 0, signal.SIGKILL)
+        assert pool.run(write_pid, [(str(tmp_path / "it"),)]) == [None]
+        assert int((tmp_path / "it").read_text()) != process.pid
 
 
-def test_what_a_process_raises_is_raised_here() -> None:
-    """A full disk is told as one, wherever it was met."""
-    with pytest.raises(OSError, match="of a stage") as found:
+def test_errors_of_a_process_are_raised_by_the_caller() -> None:
+    """The error keeps its number, so that a full disk is reported as such."""
+    with pytest.raises(OSError, match="of a stage") as raised:
         Processes(1).run(raise_os_error, [(errno.ENOSPC,), (errno.EIO,)])
-    assert found.value.errno == errno.ENOSPC
+    assert raised.value.errno == errno.ENOSPC
 
 
-def test_processes_stay_from_stage_to_stage(tmp_path: Path) -> None:
-    """Started early, used by every stage, ended with the pool; one that died is replaced."""
+def test_processes_are_reused_between_stages(tmp_path: Path) -> None:
+    """A pool starts its processes early, uses them for every stage and replaces dead ones."""
     mark = tmp_path / "mark"
     mark.touch()
     with closing(Processes(1)) as pool:
-        pool.prepare(tell_process)
-        (own,) = multiprocessing.active_children()
+        pool.prepare(write_pid)
+        (process,) = multiprocessing.active_children()
         for stage in range(2):
-            assert pool.run(tell_process, [(str(tmp_path / f"{stage}"),)]) == [None]
-        os.kill(own.pid or 0, signal.SIGKILL)
-        own.join()
-        assert pool.run(tell_process, [(str(tmp_path / "2"),)]) == [None]
+            assert pool.run(write_pid, [(str(tmp_path / f"{stage}"),)]) == [None]
+        os.kill(process.pid or 0, signal.SIGKILL)
+        process.join()
+        assert pool.run(write_pid, [(str(tmp_path / "2"),)]) == [None]
         first, second, third = (int((tmp_path / f"{i}").read_text()) for i in range(3))
-        assert first == second == own.pid
-        assert third not in (own.pid, os.getpid())
+        assert first == second == process.pid
+        assert third not in (process.pid, os.getpid())
     assert multiprocessing.active_children() == []
 
 
 @pytest.mark.slow
-def test_processes_end_with_a_run_that_is_killed(tmp_path: Path) -> None:
+def test_processes_end_if_the_run_is_killed(tmp_path: Path) -> None:
     script = tmp_path / "run.py"
     script.write_text(RUN)
     pids = tmp_path / "pids"
@@ -89,14 +89,14 @@ def test_processes_end_with_a_run_that_is_killed(tmp_path: Path) -> None:
         [sys.executable, str(script), str(pids)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     ) as run:
-        await_that(lambda: len(list(pids.iterdir())) == 2)
+        wait_until(lambda: len(list(pids.iterdir())) == 2)
         run.send_signal(signal.SIGKILL)
     for one in pids.iterdir():
-        await_that(lambda one=one: not _works(int(one.name)), 20)  # type: ignore[misc]
+        wait_until(lambda one=one: not _is_alive(int(one.name)), 20)  # type: ignore[misc]
 
 
-def _works(pid: int) -> bool:
-    """Whether a process is there and no zombie that nobody has taken note of."""
+def _is_alive(pid: int) -> bool:
+    """Return True if a process exists and is no zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -105,7 +105,7 @@ def _works(pid: int) -> bool:
 
 @pytest.mark.parametrize("name", ["Processes(1)", "OnDask(None, 1)"])
 @pytest.mark.slow
-def test_a_script_without_a_guard_is_told_of_it(name: str, tmp_path: Path) -> None:
+def test_a_script_without_a_main_guard_is_refused(name: str, tmp_path: Path) -> None:
     script = tmp_path / "bare.py"
     script.write_text(
         "from evalengine.executors.processes import Processes\n"
@@ -120,7 +120,7 @@ def test_a_script_without_a_guard_is_told_of_it(name: str, tmp_path: Path) -> No
     assert "`if __name__ == '__main__':`" in last
 
 
-def test_no_more_processes_than_the_limit_has_room_for() -> None:
+def test_the_memory_limit_bounds_the_number_of_processes() -> None:
     pool = Processes(8)
     assert pool.share(100 * LEAST_SHARE) == 100 * LEAST_SHARE // 9
     assert pool.share(4 * LEAST_SHARE) == LEAST_SHARE

@@ -1,4 +1,4 @@
-"""The pool of Ray, on a stand-in whose tasks run here: results, errors, nodes that are asked."""
+"""Pool of Ray tasks, with a stand-in for Ray that runs tasks in this process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class LostError(Exception):
 
 
 class Ray(ModuleType):
-    """What the pool uses of Ray."""
+    """Stand-in for the part of Ray that the pool uses."""
 
     def __init__(self) -> None:
         super().__init__("ray")
@@ -112,7 +112,7 @@ def refuse_odd(number: int) -> None:
         raise ee.InputError(f"{number} is odd")
 
 
-def lack(number: int) -> None:
+def raise_import_error(number: int) -> None:
     raise ModuleNotFoundError("No module named 'evalengine'")
 
 
@@ -136,14 +136,14 @@ def test_other_errors_and_lost_workers_end_the_run(ray: Ray) -> None:
     with pytest.raises(OSError, match="disk"):
         pool.run(fail, [(0,)])
     with refused("versions_differ", ee.ExecutorError, package="evalengine"):
-        pool.run(lack, [(0,)])
+        pool.run(raise_import_error, [(0,)])
     ray.lost = True
     with refused("workers_died", ee.ExecutorError):
         pool.run(refuse_odd, [(0,)])
 
 
 def test_any_number_of_workers_may_die_while_calls_finish(ray: Ray) -> None:
-    """Every second task is lost: as many workers die as there are calls."""
+    """Every second task is lost, so that as many workers die as there are calls."""
     pool = pool_of("ray", None, 1)
     ray.every = 1
     results = pool.run(refuse_odd, [(number,) for number in range(100)])
@@ -155,14 +155,14 @@ def test_any_number_of_workers_may_die_while_calls_finish(ray: Ray) -> None:
     assert ray.losses == 8
 
 
-def test_a_cluster_that_goes_away_is_told(ray: Ray) -> None:
+def test_a_lost_cluster_is_reported(ray: Ray) -> None:
     pool = pool_of("ray", None, 1)
     ray.lost = ray.gone = True
     with refused("scheduler_lost", ee.ExecutorError, match="may have gone away"):
         pool.run(refuse_odd, [(0,), (1,)])
 
 
-def test_every_node_of_a_cluster_is_asked(ray: Ray) -> None:
+def test_every_node_of_a_cluster_is_checked(ray: Ray) -> None:
     pool = pool_of("ray", "auto", None)
     assert (pool.least, pool.share(10)) == (24, 10)
     assert pool.refusal(refuse_odd, (2,)) == ""
@@ -187,7 +187,7 @@ def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         pool_of("ray", None, None)
 
 
-def test_another_cluster_than_the_program_s_is_refused(ray: Ray) -> None:
+def test_a_second_cluster_is_refused(ray: Ray) -> None:
     ray.init(address="10.0.0.1:6379")
     for address in (None, "auto", "10.0.0.1:6379", "localhost:6379", "ray://10.0.0.1:10001"):
         pool_of("ray", address, 2).close()

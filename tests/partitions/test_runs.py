@@ -1,4 +1,4 @@
-"""Runs through buckets give the frames of runs in memory, to the bit, and the same words."""
+"""Runs in buckets have the frames and messages of runs in memory, bit for bit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from merging import parts
 from merging.parts import Case
 from merging.test_parts import CASES, every_case
-from partitions.cases import WIDE, boxes, in_buckets, same_as_in_memory, written
+from partitions.cases import WIDE, boxes, in_buckets, same_as_in_memory, write_sides
 from refusals import refused
 
 import evalengine as ee
@@ -25,73 +25,75 @@ from evalengine.outofcore.stages import label_groups
 
 
 @every_case
-def test_buckets_make_the_whole(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_buckets_are_as_in_memory(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     in_buckets(monkeypatch)
     task, draw = CASES[name]
     same_as_in_memory(draw(8), task, tmp_path, files=3)
 
 
 RANKED = {"iou_thresholds", "pr_curve_iou_threshold", "spot_ious"}
-"""Needs of ranked rows, which are dealt with by labels."""
+"""Needs that ranked rows meet; these are merged by label."""
 WITH_MORE = {
     frozenset(needs): one
     for one in metrics.names("detection")
     if (needs := {*metrics.get("detection", one).needs} - RANKED)
 }
-"""Other needs -> a metric that has them."""
+"""Other needs -> a metric with these needs."""
 
 
 @pytest.mark.parametrize("metric", WITH_MORE.values())
-def test_a_metric_alone_is_that_of_all_buckets(
+def test_a_single_metric_is_as_in_memory(
     metric: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever its tally holds beside ranked rows; other metrics and slices keep more."""
+    """Its tally contains only what this metric needs in addition to ranked rows."""
     in_buckets(monkeypatch, WIDE)
     for name, seed in (("keypoints", 3), ("keypoints", 4), ("detection", 5), ("centres", 4),
                        ("seen", 4)):  # fmt: skip
         case = CASES[name][1](seed)
-        alone = replace(case, options={**case.options, "metrics": [metric], "by": []})
-        carried: Any = ()
-        with suppress(ee.InputError):  # of tables that cannot carry it
-            carried = parts.fitted(alone, "detection").metrics
-        if carried:
-            same_as_in_memory(alone, "detection", tmp_path)
+        single = replace(case, options={**case.options, "metrics": [metric], "by": []})
+        fitting: Any = ()
+        with suppress(ee.InputError):  # the tables do not have its columns
+            fitting = parts.fitted(single, "detection").metrics
+        if fitting:
+            same_as_in_memory(single, "detection", tmp_path)
             return
-    pytest.fail(f"no case has tables that carry {metric}")
+    pytest.fail(f"no case has the columns of {metric}")
 
 
-def _told(case: Case, task: str, folder: Path) -> bool:
-    """Whether a run with a limit says that it is scored in memory."""
-    sides = written(case, folder)
+def _noted_in_memory(case: Case, task: str, folder: Path) -> bool:
+    """Return True if a run with a memory limit notes that it is scored in memory."""
+    sides = write_sides(case, folder)
     card = ee.score(*sides, task=task, **case.options, **case.tables, memory_limit="1GB")
     return any(one.code == "not_in_parts" for one in card.findings)
 
 
 def test_samples_of_buckets_without_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Most buckets have no datum of both sides, so that they know no number of samples."""
+    """The number of samples is unknown in buckets without a datum of both sides."""
     in_buckets(monkeypatch)
     truths = pl.DataFrame({"datum_id": range(12), "target": np.arange(12.0)})
-    found = pl.DataFrame({"datum_id": [3, 20], "samples": [[1.0, 2.0, 4.0], [1.0, 2.0, 3.0]]})
-    same_as_in_memory(Case((found, truths), {"metrics": ["CRPS"]}), "regression", tmp_path)
+    results = pl.DataFrame({"datum_id": [3, 20], "samples": [[1.0, 2.0, 4.0], [1.0, 2.0, 3.0]]})
+    same_as_in_memory(Case((results, truths), {"metrics": ["CRPS"]}), "regression", tmp_path)
 
 
-def test_tables_that_cannot_be_dealt_out_say_so(tmp_path: Path) -> None:
-    """What they hold depends on all rows: they are scored in memory, with a note.
+def test_tables_that_cannot_be_shuffled_are_noted(tmp_path: Path) -> None:
+    """Judgments vote if any datum has several after a condition on the datums.
 
-    Whether judgments vote is told by those that a condition on the datums leaves.
+    Such a run needs all rows, so it is scored in memory.
     """
     rows = {"datum_id": [1, 1, 2], "metric": ["Bias"] * 3, "verdict": ["yes", "no", "no"],
             "judgment_index": [0, 1, 0], "item_index": [0, 0, 0]}  # fmt: skip
     datums = pl.DataFrame({"datum_id": [1, 2], "topic": ["a", "b"]})
     case = Case((pl.DataFrame(rows),), {"where": "topic = 'b'"}, tables={"datums": datums})
-    assert _told(case, "judged", tmp_path)
-    assert not _told(Case(case.sides, {}, tables=case.tables), "judged", tmp_path)
+    assert _noted_in_memory(case, "judged", tmp_path)
+    assert not _noted_in_memory(Case(case.sides, {}, tables=case.tables), "judged", tmp_path)
 
 
-def test_lists_of_strings_are_dealt_out_where_rows_need_not_tell_what_they_are(
+def test_lists_of_strings_are_shuffled_if_their_kind_is_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """White space in any row would make them texts, unless names or options speak first."""
+    """White space in any row makes them texts, unless column names or options decide."""
     in_buckets(monkeypatch)
     table = pl.DataFrame(
         {
@@ -101,7 +103,7 @@ def test_lists_of_strings_are_dealt_out_where_rows_need_not_tell_what_they_are(
         }
     )
     options: dict[str, Any] = {"metrics": ["MAP", "P"], "k": [2]}
-    assert _told(Case((table,), options), "retrieval", tmp_path)
+    assert _noted_in_memory(Case((table,), options), "retrieval", tmp_path)
     chosen = Case((table,), {**options, "match": "exact_chunk"})
     same_as_in_memory(chosen, "retrieval", tmp_path)
     named = table.rename({"retrieved": "retrieved_contexts", "relevant": "reference_contexts"})
@@ -129,12 +131,12 @@ PROBLEMS = {
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_problems_are_told_of_the_whole(
+def test_problems_are_counted_over_all_buckets(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Counts over all buckets and the user's own row numbers, in the words of a run in memory."""
+    """The message equals that of a run in memory, with the row numbers of the input."""
     in_buckets(monkeypatch)
-    sides = written(_with_problem(PROBLEMS[name]), tmp_path)
+    sides = write_sides(_with_problem(PROBLEMS[name]), tmp_path)
     with pytest.raises(ee.InputError) as whole:
         ee.score(*sides, task="detection")
     with pytest.raises(ee.InputError) as dealt:
@@ -147,7 +149,7 @@ def test_problems_are_told_of_the_whole(
 def test_an_annotation_of_two_datums_is_refused(
     texts: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No bucket alone can tell; ids that stand once are no problem."""
+    """The two rows are in different buckets; unique ids are accepted."""
     in_buckets(monkeypatch, WIDE)
     predictions, truths = boxes()
     ids = pl.int_range(pl.len()) + 5
@@ -155,7 +157,7 @@ def test_an_annotation_of_two_datums_is_refused(
     once = truths.with_columns(annotation_id=ids.cast(kind))
     same_as_in_memory(Case((predictions, once), {"metrics": ["mAP"]}), "detection", tmp_path)
     twice = truths.with_columns(annotation_id=(ids % 170).cast(kind))
-    sides = written(Case((predictions, twice), {}), tmp_path)
+    sides = write_sides(Case((predictions, twice), {}), tmp_path)
     facts = {"side": "ground_truths", "column": "annotation_id", "count": 20, "rows": [0, 1, 2]}
     facts |= {"values": 10, "key": ["annotation_id"]}
     with refused("repeated_values", **facts):
@@ -165,7 +167,7 @@ def test_an_annotation_of_two_datums_is_refused(
     assert list((tmp_path / "s").iterdir()) == []
 
 
-def test_a_condition_and_a_label_map_hold_over_buckets(
+def test_a_condition_and_a_label_map_apply_in_buckets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch, WIDE)
@@ -174,7 +176,7 @@ def test_a_condition_and_a_label_map_hold_over_buckets(
     same_as_in_memory(Case((predictions, truths), options), "detection", tmp_path)
 
 
-def test_ids_of_differing_dtypes_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ids_of_different_dtypes_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch, WIDE)
     predictions, truths = boxes()
     case = Case((predictions.cast({"datum_id": pl.UInt32}), truths), {"metrics": ["mAP"]})
@@ -182,7 +184,7 @@ def test_ids_of_differing_dtypes_meet(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_small_inputs_stay_in_memory(tmp_path: Path) -> None:
-    card = ee.score(*written(Case(boxes(), {}), tmp_path), task="detection", memory_limit="8GB")
+    card = ee.score(*write_sides(Case(boxes(), {}), tmp_path), task="detection", memory_limit="8GB")
     assert "buckets" not in card.run
 
 
@@ -195,24 +197,24 @@ def test_limits_are_read(given: str | int, size: int) -> None:
 
 
 @pytest.mark.parametrize("given", ["lots", "-1", "0", "2 gigs"])
-def test_limits_that_are_none_are_refused(given: str) -> None:
+def test_invalid_limits_are_refused(given: str) -> None:
     with pytest.raises(ee.OptionError, match="memory_limit"):
         memory.bytes_of_limit(given)
 
 
-def test_without_a_limit_a_share_of_what_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_default_limit_is_a_share_of_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "free_memory", lambda: 10**10)
     assert memory.bytes_of_limit(None) == 7 * 10**9
 
 
-def test_label_groups_hold_so_many_rows() -> None:
+def test_label_groups_have_a_maximum_of_rows() -> None:
     assert label_groups(np.array([5, 5, 1, 30, 2, 3]), 10) == [0, 2, 3, 4, 6]
     assert label_groups(np.array([], np.int64), 10) == [0, 0]
     assert label_groups(np.array([3]), 10) == [0, 1]
 
 
 def test_more_rows_make_more_buckets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Twice the rows, twice the buckets: what one takes does not grow."""
+    """Twice the rows make twice the buckets, and the size of a group is constant."""
     from evalengine.ingest.opening import Tables, open_inputs
     from evalengine.ingest.preparing import prepare
     from evalengine.outofcore.shuffle import first_rows
@@ -220,19 +222,19 @@ def test_more_rows_make_more_buckets(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
     ready = prepare(open_inputs(Tables(*boxes())), "detection", Options())
     heads = first_rows(ready)
-    found = [
+    results = [
         memory.bucket_count(
             ready, heads, {"predictions": rows, "ground_truths": rows}, 2 * 10**9, task="detection"
         )
         for rows in (50_000_000, 100_000_000)
     ]
-    assert found[0].n > 1
-    assert abs(found[1].n - 2 * found[0].n) <= 1
-    assert found[0].group_rows == found[1].group_rows
+    assert results[0].n > 1
+    assert abs(results[1].n - 2 * results[0].n) <= 1
+    assert results[0].group_rows == results[1].group_rows
 
 
 def test_tables_that_fit_are_not_shuffled() -> None:
-    """Without slices, intervals and nested columns, a run takes all memory above the process's."""
+    """A run without slices, intervals and nested columns may use all memory of the limit."""
     from evalengine.ingest.opening import Tables, open_inputs
     from evalengine.ingest.preparing import prepare
     from evalengine.outofcore.shuffle import first_rows
@@ -255,16 +257,16 @@ def test_tables_that_fit_are_not_shuffled() -> None:
 
 
 @pytest.mark.parametrize("given", ["1kb", "100MB", 1])
-def test_a_limit_that_nothing_works_in_is_refused(given: str | int, tmp_path: Path) -> None:
-    """With the smallest that does, which is taken."""
-    sides = written(Case(boxes(), {}), tmp_path)
+def test_a_limit_below_the_minimum_is_refused(given: str | int, tmp_path: Path) -> None:
+    """The message names the minimum, which is accepted."""
+    sides = write_sides(Case(boxes(), {}), tmp_path)
     with refused("memory_limit_too_small", least="448MiB"):
         ee.score(*sides, task="detection", memory_limit=given)
     ee.score(*sides, task="detection", memory_limit="448MiB")
 
 
 def test_a_limit_for_more_files_than_can_be_open_is_refused() -> None:
-    """With one that is large enough."""
+    """The message names a sufficient limit."""
     from evalengine.ingest.opening import Tables, open_inputs
     from evalengine.ingest.preparing import prepare
     from evalengine.outofcore.shuffle import first_rows
@@ -277,9 +279,9 @@ def test_a_limit_for_more_files_than_can_be_open_is_refused() -> None:
         limits = {"limit": memory.bytes_of_limit(limit), "given": limit}
         return memory.bucket_count(ready, heads, heights, task="detection", **limits)
 
-    with refused("memory_limit_too_small", least="3264MiB") as told:
+    with refused("memory_limit_too_small", least="3264MiB") as raised:
         sizes("600MB")
-    enough = str(told.value).rpartition("memory_limit='")[2].partition("'")[0]
+    enough = str(raised.value).rpartition("memory_limit='")[2].partition("'")[0]
     assert sizes(enough).n <= memory.MOST_BUCKETS
 
 
@@ -287,22 +289,22 @@ def test_a_limit_for_more_files_than_can_be_open_is_refused() -> None:
     ("task", "labels"),
     [("detection", 1), ("detection", 40), ("classification", 40), ("classification in files", 1)],
 )
-def test_scratch_holds_no_more_than_was_looked_for(
+def test_the_reserved_scratch_is_sufficient(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, task: str, labels: int
 ) -> None:
-    """And not so little that a disk with room is refused."""
-    looked_for: list[int] = []
+    """Nor is it more than three times the need, which would refuse sufficient disks."""
+    reserved: list[int] = []
 
     def sized(*given: Any, **how: Any) -> memory.Sizes:
         sizes = real(*given, **how)
-        looked_for.append(sizes.scratch)
+        reserved.append(sizes.scratch)
         return msgspec.structs.replace(sizes, n=4, group_rows=40_000)
 
-    held: list[int] = []
+    used: list[int] = []
 
-    def told(step: str) -> None:
+    def report(step: str) -> None:
         files = (path for path in (tmp_path / "s").rglob("*") if path.is_file())
-        held.append(sum(path.stat().st_size for path in files))
+        used.append(sum(path.stat().st_size for path in files))
 
     real = driver.bucket_count
     monkeypatch.setattr(driver, "bucket_count", sized)
@@ -315,11 +317,11 @@ def test_scratch_holds_no_more_than_was_looked_for(
             "datum_id", (pl.int_range(pl.len()) % 3 + labels).alias("label_value"), "score"
         )
         sides = [predictions, predictions.drop("score").unique("datum_id", keep="first")]
-    given = written(Case((sides[0], sides[1]), {}), tmp_path, rows=50_000)
+    given = write_sides(Case((sides[0], sides[1]), {}), tmp_path, rows=50_000)
     task, _, filed = task.partition(" ")
     asked = {"metrics": ["AP", "mAP", "LogLoss"], "average": "micro"} if filed else {}
     ee.score(
-        *given, task=task, **asked, memory_limit="1GB", scratch=str(tmp_path / "s"), progress=told
+        *given, task=task, **asked, memory_limit="1GB", scratch=str(tmp_path / "s"), progress=report
     )
-    assert len(held) > 3
-    assert looked_for[0] / 3 < max(held) < looked_for[0]
+    assert len(used) > 3
+    assert reserved[0] / 3 < max(used) < reserved[0]

@@ -1,4 +1,4 @@
-"""A label with more rows than a group may hold is cut by score over all buckets, to the bit."""
+"""Labels with more rows than a group, which are split by score over all buckets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROWS = ("start", "score", "datum", "rank", "hit", "ignored", "tie")
 
 
 def ranked(rng: np.random.Generator, n: int, n_gt: int, datums: Array, *, tied: bool) -> Ranked:
-    """Rows of three labels in order, many of equal score; datums from those given."""
+    """Return sorted rows of three labels with many ties, with datums from ``datums``."""
     label = np.sort(rng.integers(0, 3, n))
     gt_label = np.sort(rng.integers(0, 3, n_gt))
     score, datum = rng.integers(0, 4, n) / 4, rng.choice(datums, n)
@@ -48,7 +48,7 @@ def ranked(rng: np.random.Generator, n: int, n_gt: int, datums: Array, *, tied: 
 
 
 def merged(parts: list[Ranked]) -> Ranked:
-    """One label of several buckets, whose datums have the codes of the whole."""
+    """Merge one label of several buckets, with datum codes of the whole input."""
     return merge_ranked(parts, None, [np.zeros(1, np.int32)] * len(parts), 1)
 
 
@@ -63,15 +63,15 @@ def of_label(whole: Ranked, label: int) -> Ranked:
     most=st.integers(1, 40),
     tied=st.booleans(),
 )
-def test_ranges_are_the_whole_one_after_the_other(
+def test_concatenated_ranges_are_the_merged_rows(
     seed: int, sizes: list[tuple[int, int]], most: int, tied: bool
 ) -> None:
-    """Rows as one merge orders them; every ground truth in one span."""
+    """Rows have the order of a single merge; every ground truth is in one range."""
     rng = np.random.default_rng(seed)
-    own = [np.sort(codes) for codes in np.array_split(rng.permutation(40), len(sizes))]
+    codes_of_buckets = [np.sort(codes) for codes in np.array_split(rng.permutation(40), len(sizes))]
     buckets = [
         (of_label(ranked(rng, n, m, np.arange(codes.size), tied=tied), 1), codes.astype(np.int32))
-        for (n, m), codes in zip(sizes, own, strict=True)
+        for (n, m), codes in zip(sizes, codes_of_buckets, strict=True)
     ]
     made = [
         merged([stages.within(rows, codes, span) for rows, codes in buckets])
@@ -92,29 +92,29 @@ def test_ranges_are_the_whole_one_after_the_other(
 
 @pytest.mark.parametrize("tied", [False, True])
 def test_ranges_stay_small(tied: bool) -> None:
-    """Whether the buckets are alike or one has nearly all rows; equal scores are parted, too."""
+    """Buckets may be equal or one may have nearly all rows; ties are split too."""
     rng = np.random.default_rng(3)
-    own = np.array_split(np.arange(4000), 5)
+    codes_of_buckets = np.array_split(np.arange(4000), 5)
     for rows in ([2000] * 5, [9000, 10, 10, 10, 970]):
         buckets = [
             (of_label(ranked(rng, 3 * n, 0, np.arange(d.size), tied=tied), 1), d.astype(np.int32))
-            for n, d in zip(rows, own, strict=True)
+            for n, d in zip(rows, codes_of_buckets, strict=True)
         ]
-        found = stages.ranges_of(buckets, 1000)
-        assert len(found) > 8
-        for span in found:
-            held = sum(stages.within(few, codes, span).score.size for few, codes in buckets)
-            assert held <= 2500
+        spans = stages.ranges_of(buckets, 1000)
+        assert len(spans) > 8
+        for span in spans:
+            size = sum(stages.within(few, codes, span).score.size for few, codes in buckets)
+            assert size <= 2500
 
 
 @pytest.mark.parametrize("dialect", ["coco", "valor-lite", "valor-docs"])
-def test_one_label_of_everything(
+def test_all_rows_with_one_label(
     dialect: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One label, few scores: ranges part equal scores by tie and datum."""
+    """Rows with one label and few scores are split by tie and datum."""
     seen: list[str] = []
-    kept = stages.merge_rows
-    counted = lambda *call: (seen.append("span"), kept(*call))  # noqa: E731
+    merge_rows = stages.merge_rows
+    counted = lambda *call: (seen.append("span"), merge_rows(*call))  # noqa: E731
     monkeypatch.setattr(stages, "merge_rows", counted)
     in_buckets(monkeypatch)
     one = pl.lit("one").alias("label_value")
@@ -125,7 +125,7 @@ def test_one_label_of_everything(
     assert len(seen) > 2 * 72 // FEW.group_rows
 
 
-def test_a_label_of_ground_truths_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_label_with_only_ground_truths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     predictions, truths = boxes(40)  # 24 ground truths of a label: more than a group holds
     few = predictions.filter(pl.col("label_value") == 1)

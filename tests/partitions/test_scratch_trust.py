@@ -1,4 +1,4 @@
-"""Nobody else may read, enter or replace what a run in bounded memory leaves on disk."""
+"""Other users cannot read, enter or replace the scratch folder of a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evalengine.schemas.errors import ScratchError
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders have no owners here")
 
 
-def test_nobody_else_can_enter_a_runs_folder(tmp_path: Path) -> None:
+def test_other_users_cannot_enter_a_runs_folder(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         with scratch_folder(str(tmp_path), 0) as folder:
@@ -29,7 +29,7 @@ def test_nobody_else_can_enter_a_runs_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("mode", "unsafe"), [(0o777, True), (0o1777, False), (0o755, False)])
-def test_a_folder_in_which_others_may_replace_it_is_refused(
+def test_a_parent_folder_that_others_may_write_is_refused(
     mode: int, unsafe: bool, tmp_path: Path
 ) -> None:
     home = tmp_path / "home"
@@ -45,14 +45,14 @@ def test_a_folder_in_which_others_may_replace_it_is_refused(
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes here")
-def test_a_pipe_in_place_of_a_mark_keeps_nobody_waiting(tmp_path: Path) -> None:
-    left = tmp_path / f"{PREFIX}1-abc"
-    left.mkdir()
-    os.mkfifo(left / OWNER)
+def test_a_pipe_or_link_in_place_of_the_owner_file_is_ignored(tmp_path: Path) -> None:
+    folder = tmp_path / f"{PREFIX}1-abc"
+    folder.mkdir()
+    os.mkfifo(folder / OWNER)
     assert sweep(tmp_path) == []
-    assert left.is_dir()
-    (left / OWNER).unlink()
-    (left / OWNER).symlink_to("/etc/hostname")
+    assert folder.is_dir()
+    (folder / OWNER).unlink()
+    (folder / OWNER).symlink_to("/etc/hostname")
     assert sweep(tmp_path) == []
 
 
@@ -64,7 +64,7 @@ class _Planted:
         return Path.touch, (self._mark,)
 
 
-def test_what_somebody_else_put_in_place_of_a_stages_orders_is_not_run(tmp_path: Path) -> None:
+def test_a_replaced_job_file_is_not_unpickled(tmp_path: Path) -> None:
     digest = stages.write_pickle(tmp_path / "orders", {"a": 1})
     assert stages.read_pickle(tmp_path / "orders", digest) == {"a": 1}
     mark = tmp_path / "ran"
@@ -74,20 +74,20 @@ def test_what_somebody_else_put_in_place_of_a_stages_orders_is_not_run(tmp_path:
     assert not mark.exists()
 
 
-def test_what_units_tell_is_data(tmp_path: Path) -> None:
+def test_summaries_of_row_ranges_are_not_pickles(tmp_path: Path) -> None:
     pairs = pl.DataFrame({"label_key": ["k"], "label_value": [7]})
     keys, ahead = pl.Series(["k", "l"]), pl.DataFrame({"metric": ["m"]})
-    told = shuffle.Shuffled(9, {"predictions": pairs}, keys, [0, 2], ahead)
+    summary = shuffle.Shuffled(9, {"predictions": pairs}, keys, [0, 2], ahead)
     home = shuffle.range_folder(tmp_path, "predictions", 0)
     home.mkdir(parents=True)
-    shuffle._write_summary(home, told)
-    found = shuffle.load_summary(tmp_path, "predictions", 0)
-    assert (found.rows, found.buckets) == (9, [0, 2])
-    assert found.pairs["predictions"].equals(pairs)
-    assert found.keys is not None
-    assert found.keys.to_list() == ["k", "l"]
-    assert found.ahead is not None
-    assert found.ahead.equals(ahead)
+    shuffle._write_summary(home, summary)
+    loaded = shuffle.load_summary(tmp_path, "predictions", 0)
+    assert (loaded.rows, loaded.buckets) == (9, [0, 2])
+    assert loaded.pairs["predictions"].equals(pairs)
+    assert loaded.keys is not None
+    assert loaded.keys.to_list() == ["k", "l"]
+    assert loaded.ahead is not None
+    assert loaded.ahead.equals(ahead)
     mark = tmp_path / "ran"
     (home / shuffle._TOLD).write_bytes(pickle.dumps(_Planted(mark)))
     with pytest.raises(msgspec.DecodeError):

@@ -1,4 +1,4 @@
-"""Tables of unusual shapes under a memory limit: refused before they are expanded, or within it."""
+"""Memory limits with tables of unusual shapes: refused early, or within the limit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Files = tuple[Path, ...]
 
 
 def score(*arguments: object) -> tuple[int, int, str]:
-    """Exit status, bytes at most and messages of ``evalengine score``, run by itself."""
+    """Run ``evalengine score`` in a process; return its status, peak of memory and messages."""
     command = [sys.executable, "-c", COMMAND, "score", *map(str, arguments), "--threads", "1"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.returncode, int(done.stdout.rpartition("peak ")[2]), done.stderr
@@ -43,7 +43,7 @@ def written(path: Path, columns: dict[str, Any], rows: int | None = None) -> Pat
 
 
 def boxes(folder: Path, ids: Any, labels: Any, **more: Any) -> Files:
-    """Detections and the same boxes as ground truths."""
+    """Write detections and the same boxes as ground truths."""
     at = np.arange(len(ids)) % 900.0
     columns = {"datum_id": ids, "label_value": labels, "xmin": at, "ymin": at, "xmax": at + 9}
     columns |= {"ymax": at + 9, **more}
@@ -57,13 +57,13 @@ def many_labels(folder: Path) -> Files:
 
 
 def one_datum(folder: Path) -> Files:
-    """All but a few boxes are of one image."""
+    """Write boxes of which 90 % are of one image."""
     at = np.arange(1_500_000)
     return boxes(folder, np.where(at % 10 > 0, 0, at), np.zeros(at.size, np.int64))
 
 
 def long_lists(folder: Path) -> Files:
-    """One row of 200 MB in a file of some kilobytes."""
+    """Write a row of 200 MB, which is some kilobytes when compressed."""
     values = pa.array(np.zeros(12_500_000))
     cell = pa.ListArray.from_arrays(pa.array([0, len(values)], pa.int32()), values)
     columns = {"datum_id": [1], "embedding": cell, "reference_embedding": cell}
@@ -71,7 +71,7 @@ def long_lists(folder: Path) -> Files:
 
 
 def many_slices(folder: Path) -> Files:
-    """40 variants (thresholds and sizes) of 10,000 slices."""
+    """Write boxes of 10,000 slices, which have 40 variants (thresholds and sizes) each."""
     at = np.arange(300_000)
     return boxes(folder, at // 10, at % 5, part=at // 10 % 10_000)
 
@@ -89,26 +89,26 @@ def test_refused_before_rows_are_shuffled(shape: str, tmp_path: Path) -> None:
     files = REFUSED[shape](tmp_path)
     scratch = tmp_path / "scratch"
     more = ("--dialect", "coco", "--by", "part") if shape == "10,000 slices" else ()
-    status, peak, said = score(*files, *more, "--memory-limit", "512MB", "--scratch", scratch)
+    status, peak, messages = score(*files, *more, "--memory-limit", "512MB", "--scratch", scratch)
     assert status == 2
-    assert "Give at least --memory-limit" in said
+    assert "Give at least --memory-limit" in messages
     assert not scratch.exists()
     assert peak < 300 << 20
 
 
 @pytest.mark.slow
 def test_thousands_of_thresholds_stay_within_the_limit(tmp_path: Path) -> None:
-    """Rows have more words of outcomes than the usual one, and 60,000 of them suffice."""
+    """Each of 60,000 rows has 40 words of outcomes instead of one."""
     at = np.arange(30_000)
     files = boxes(tmp_path, at // 10, at % 5)
     ious = [f"--iou={0.3 + i / 5000:.6f}" for i in range(2500)]
-    status, peak, said = score(*files, *ious, "--task", "detection", "--memory-limit", "512MB")
-    assert status == 0, said
+    status, peak, messages = score(*files, *ious, "--task", "detection", "--memory-limit", "512MB")
+    assert status == 0, messages
     assert peak <= bytes_of_limit("512MB")
 
 
-def test_calls_of_score_columns_grow_like_their_number() -> None:
-    """Calls of Python and C functions, which do not depend on the load of the machine."""
+def test_calls_are_linear_in_the_number_of_score_columns() -> None:
+    """Counts calls of Python and C functions, which do not depend on the machine's load."""
 
     def calls(columns: int) -> int:
         names = [f"c{i}" for i in range(columns)]

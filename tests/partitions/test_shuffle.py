@@ -1,4 +1,4 @@
-"""Tables dealt out in units of a few rows: by workers, killed ones, on rows of any number."""
+"""Tables shuffled to buckets in ranges of a few rows, by slow, killed and failing workers."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from merging.parts import Case
 from merging.test_parts import CASES
 from partitions.cases import (
     WIDE,
-    await_that,
     boxes,
     in_buckets,
-    in_units,
+    in_row_ranges,
     same_as_in_memory,
-    written,
+    wait_until,
+    write_sides,
 )
 from sizes import tune
 
@@ -43,13 +43,15 @@ from evalengine.schemas.tuning import Tuning
 
 
 @pytest.mark.parametrize("name", ["detection", "binary", "lists", "tracking", "judged"])
-def test_units_make_the_whole(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two tables, one table of scores, of lists, of frames, of verdicts."""
+def test_row_ranges_are_as_in_memory(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two tables, and single tables of scores, lists, video frames and verdicts."""
     in_buckets(monkeypatch, WIDE)
     task, draw = CASES[name]
     case = of_each_kind(name, draw(5))
     rows = max(side.height for side in case.sides) // 4
-    pool = in_units(monkeypatch, rows)
+    pool = in_row_ranges(monkeypatch, rows)
     tune(shuffle_rows=rows // 2)
     same_as_in_memory(case, task, tmp_path, files=3, executor="processes")
     units = [call for name, call in pool.called if name == "shuffle_range"]
@@ -57,12 +59,12 @@ def test_units_make_the_whole(name: str, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("dialect", ["coco", "valor-lite"])
-def test_workers_answer_what_views_ask(
+def test_workers_answer_queries_of_views(
     dialect: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the whole and of slices; some labels alone are more than a group holds."""
+    """Queries of all datums and of slices; some labels have more rows than a group."""
     in_buckets(monkeypatch)
-    pool = in_units(monkeypatch, 50)
+    pool = in_row_ranges(monkeypatch, 50)
     weather = (pl.col("datum_id") % 3).alias("weather")
     sides = tuple(side.with_columns(weather) for side in boxes(25))
     options = {"dialect": dialect, "by": ["weather"], "score_thresholds": [0.2, 0.5]}
@@ -72,20 +74,20 @@ def test_workers_answer_what_views_ask(
 
 def test_the_largest_groups_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch, msgspec.structs.replace(WIDE, group_rows=1000))
-    pool = in_units(monkeypatch, 50)
+    pool = in_row_ranges(monkeypatch, 50)
     predictions, truths = boxes(40)
     rare = pl.when(pl.col("datum_id") < 3).then(pl.col("label_value")).otherwise(4)
     sides = tuple(side.with_columns(label_value=rare) for side in (predictions, truths))
     same_as_in_memory(Case(sides, {}), "detection", tmp_path, executor="processes")
     for stage in ("merge_rows", "answer_span"):
         groups = [call[1] for name, call in pool.called if name == stage]
-        assert groups[:2] == [1, 0]  # that of the last label, which has most rows
+        assert groups[:2] == [1, 0]  # the last label has most rows
 
 
-def test_problems_of_units_bear_the_numbers_of_their_rows(
+def test_problems_name_rows_of_the_whole_input(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Boxes that are inverted in two units, and an annotation of two datums in others."""
+    """Inverted boxes in two row ranges, and an annotation id repeated in two others."""
     predictions, truths = boxes()
     index = pl.int_range(truths.height, eager=True)
     truths = truths.with_columns(
@@ -97,12 +99,12 @@ def test_problems_of_units_bear_the_numbers_of_their_rows(
         ((predictions, truths), {31, 99, 3, 170}),
         ((predictions, repeated), {3, 170}),
     ):
-        given = written(Case(sides, {}), tmp_path)
+        given = write_sides(Case(sides, {}), tmp_path)
         with pytest.raises(ee.InputError) as whole:
             ee.score(*given, task="detection")
         with monkeypatch.context() as patch:
             in_buckets(patch)
-            in_units(patch, 13)
+            in_row_ranges(patch, 13)
             with pytest.raises(ee.InputError) as parts:
                 ee.score(*given, task="detection", executor="processes", scratch=str(tmp_path))
         for error in (whole.value, parts.value):
@@ -110,40 +112,40 @@ def test_problems_of_units_bear_the_numbers_of_their_rows(
             assert rows <= numbers
 
 
-def test_rows_that_a_condition_leaves_are_numbered_as_they_were(
+def test_rows_keep_their_numbers_under_a_condition(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """How many stand before a unit is known only when the others are dealt out."""
+    """The number of rows before a range is known only after the others are shuffled."""
     in_buckets(monkeypatch)
-    in_units(monkeypatch, 7)
+    in_row_ranges(monkeypatch, 7)
     where = {"predictions": "score > 0.4", "ground_truths": "datum_id > 7"}
     same_as_in_memory(
         Case(boxes(25), {"where": where}), "detection", tmp_path, files=2, executor="processes"
     )
 
 
-def test_units_begin_where_row_groups_do(tmp_path: Path) -> None:
+def test_row_ranges_start_at_row_groups(tmp_path: Path) -> None:
     rows = boxes(100)[1]
     files = [str(tmp_path / f"{i}.parquet") for i in range(2)]
     rows.head(180).write_parquet(files[0], row_group_size=50)
     rows.tail(120).write_parquet(files[1], row_group_size=500)
     assert shuffle._cuts(files, 300, 100) == [0, 100, 180]
     assert shuffle._cuts(files, 300, 1000) == [0]
-    assert shuffle._cuts((), 300, 100) == [0, 100, 200]  # of an object store
-    assert shuffle._cuts(files[1:], 120, 10) == [0]  # one group of everything
+    assert shuffle._cuts((), 300, 100) == [0, 100, 200]  # an object store
+    assert shuffle._cuts(files[1:], 120, 10) == [0]  # one row group
 
 
-def test_units_are_neither_small_nor_many() -> None:
+def test_row_ranges_are_neither_small_nor_many() -> None:
     assert shuffle.rows_of_range(1000, 8, 4) == Tuning().shuffle_rows
     assert shuffle.rows_of_range(16_000_000, 8, 4) == 1_000_000
     rows = shuffle.rows_of_range(10**9, 400, 128)
     assert 10**9 // rows * 400 <= shuffle.MOST_FILES
 
 
-def test_narrow_columns_become_wide_where_values_need_it(
+def test_narrow_columns_are_widened_for_their_values(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ids beyond 32 bits, negative ones, and doubles that single precision does not keep."""
+    """Ids beyond 32 bits, negative ids, and doubles that single precision would change."""
     in_buckets(monkeypatch, WIDE)
     tune(shuffle_rows=20)
     ids = pl.col("datum_id").cast(pl.Int64)
@@ -173,23 +175,23 @@ def test_narrow_columns_become_wide_where_values_need_it(
 
 @pytest.fixture
 def table(tmp_path: Path) -> shuffle_stage.Shuffle:
-    """Predictions of 60 images to be dealt out to three buckets."""
-    sides = written(Case(boxes(), {}), tmp_path)
+    """Return predictions of 60 images to shuffle to three buckets."""
+    sides = write_sides(Case(boxes(), {}), tmp_path)
     ready = prepare(open_inputs(Tables(*sides)), "detection", Options())
     side = ready.sides["predictions"]
     return shuffle_stage.Shuffle("predictions", side, {}, SlicePlan(), {}, 3, 60)
 
 
-def dealt(folder: Path, unit: int) -> pl.DataFrame:
-    """The rows of a unit, in their order."""
-    told = shuffle_stage.load_summary(folder, "predictions", unit)
-    files = [shuffle_stage.bucket_file(folder, "predictions", unit, one) for one in told.buckets]
+def shuffled_rows(folder: Path, unit: int) -> pl.DataFrame:
+    """Return the shuffled rows of a range, in their order."""
+    summary = shuffle_stage.load_summary(folder, "predictions", unit)
+    files = [shuffle_stage.bucket_file(folder, "predictions", unit, one) for one in summary.buckets]
     rows = shuffle_stage.read_rows(files, [100] * len(files)).sort(ROW)
-    assert rows.height == told.rows
+    assert rows.height == summary.rows
     return rows
 
 
-def test_a_unit_that_was_broken_off_is_dealt_out_anew(
+def test_an_interrupted_row_range_is_shuffled_again(
     table: shuffle_stage.Shuffle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "buckets").mkdir()
@@ -206,12 +208,12 @@ def test_a_unit_that_was_broken_off_is_dealt_out_anew(
             shuffle_stage.shuffle_rows(tmp_path, unit, table)
     assert not shuffle_stage.range_folder(tmp_path, "predictions", 0).exists()
     shuffle_stage.shuffle_rows(str(tmp_path), unit, table)
-    rows = dealt(tmp_path, 0)
+    rows = shuffled_rows(tmp_path, 0)
     assert rows[ROW].to_list() == list(range(100, 120))
     assert rows["datum_id"].to_list() == [row // 3 for row in range(40, 60)]
 
 
-def test_a_unit_that_another_worker_finished_meanwhile_stays(
+def test_a_row_range_that_another_worker_has_finished_is_kept(
     table: shuffle_stage.Shuffle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "buckets").mkdir()
@@ -224,11 +226,11 @@ def test_a_unit_that_another_worker_finished_meanwhile_stays(
 
     monkeypatch.setattr(shuffle_stage, "batches", slow)
     shuffle_stage.shuffle_rows(tmp_path, (2, 0, 30), table)
-    assert dealt(tmp_path, 2).height == 30
+    assert shuffled_rows(tmp_path, 2).height == 30
     assert [path.name for path in (tmp_path / "buckets").iterdir()] == ["predictions-2"]
 
 
-def test_a_unit_that_cannot_be_renamed_is_told(
+def test_a_failed_rename_is_raised(
     table: shuffle_stage.Shuffle, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "buckets").mkdir()
@@ -243,7 +245,7 @@ def test_a_unit_that_cannot_be_renamed_is_told(
 
 
 @pytest.mark.slow
-def test_a_process_that_is_killed_while_it_deals_rows_out(
+def test_a_process_killed_while_it_shuffles_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch, msgspec.structs.replace(WIDE, group_rows=10**6, datums_at_once=10**6))
@@ -252,24 +254,24 @@ def test_a_process_that_is_killed_while_it_deals_rows_out(
     dealt: list[Path] = []
 
     def kill() -> None:
-        await_that(lambda: any((tmp_path / "scratch").glob("*/buckets/predictions-*")))
+        wait_until(lambda: any((tmp_path / "scratch").glob("*/buckets/predictions-*")))
         dealt.extend((tmp_path / "scratch").glob("*/buckets/*_truths-*"))
         for one in multiprocessing.active_children()[:1]:
             os.kill(one.pid or 0, signal.SIGKILL)
             killed.append(one.pid or 0)
 
-    hand = threading.Thread(target=kill)
+    thread = threading.Thread(target=kill)
 
-    def told(step: str) -> None:
-        if step.startswith("shuffling") and not hand.ident:
-            hand.start()
+    def report(step: str) -> None:
+        if step.startswith("shuffling") and not thread.ident:
+            thread.start()
 
     case = Case(boxes(4_000), {"metrics": ["mAP"]})
-    how = {"executor": "processes", "threads": 2, "progress": told}
+    how = {"executor": "processes", "threads": 2, "progress": report}
     same_as_in_memory(case, "detection", tmp_path, **how)
-    hand.join()
+    thread.join()
     assert killed
-    assert len(dealt) < 24  # of 500 rows each: some were still to come
+    assert len(dealt) < 24  # 24 ranges of 500 rows: some were not yet written
 
 
 @pytest.mark.parametrize(
@@ -279,25 +281,25 @@ def test_a_process_that_is_killed_while_it_deals_rows_out(
 def test_slices_whose_values_have_codes(
     name: str, dtype: pl.DataType, units: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each batch has codes of its own; a column may have no name."""
+    """The codes of a categorical differ by batch; a column's name may be empty."""
     in_buckets(monkeypatch, WIDE)
     if units:
-        in_units(monkeypatch, 50)
+        in_row_ranges(monkeypatch, 50)
     tune(shuffle_rows=9)
     n = pl.col("datum_id")
     values = pl.when(n % 7 < 3).then(pl.lit("sun")).when(n % 3 == 0).then(pl.lit("rain"))
-    column = values.when(n < 40).then(pl.lit("snow")).cast(dtype).alias(name)  # the rest are null
+    column = values.when(n < 40).then(pl.lit("snow")).cast(dtype).alias(name)  # other rows are null
     predictions, truths = boxes(60)
     sides = (predictions, truths.with_columns(column))
     case = Case(sides, {"by": [name], "metrics": ["AP", "mAP"]})
     same_as_in_memory(case, "detection", tmp_path, executor="processes" if units else "threads")
 
 
-def test_footers_that_only_polars_reads_are_a_hint_alone(
+def test_files_with_footers_that_only_polars_reads_are_shuffled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch, WIDE)
-    in_units(monkeypatch, 50)
+    in_row_ranges(monkeypatch, 50)
     predictions, truths = boxes(60)
     sides = (predictions.with_columns(pl.lit(1).cast(pl.Int128).alias("large")), truths)
     case = Case(sides, {"metrics": ["mAP"]})
@@ -305,12 +307,12 @@ def test_footers_that_only_polars_reads_are_a_hint_alone(
 
 
 @pytest.mark.parametrize("name", ["detection", "lists"])
-def test_a_unit_has_its_own_files(
+def test_a_row_range_opens_only_its_files(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And the first of all, which tells the columns; none opens what stands before its rows."""
+    """It also opens the first file, which has the columns, but no other file before its rows."""
     in_buckets(monkeypatch, WIDE)
-    pool = in_units(monkeypatch, 3)
+    pool = in_row_ranges(monkeypatch, 3)
     task, draw = CASES[name]
     case = of_each_kind(name, draw(4))
     same_as_in_memory(case, task, tmp_path, files=12, executor="processes")
@@ -328,11 +330,11 @@ def test_a_unit_has_its_own_files(
 
 
 @pytest.mark.parametrize("change", ["dtype", "column", "pages"])
-def test_a_file_unlike_the_first_is_refused_by_its_unit(
+def test_a_file_that_differs_from_the_first_is_refused(
     change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch)
-    sides = written(Case(boxes(), {}), tmp_path, files=12)
+    sides = write_sides(Case(boxes(), {}), tmp_path, files=12)
     other = Path(sides[0][7])
     if change == "dtype":
         pl.read_parquet(other).cast({"score": pl.String}).write_parquet(other)
@@ -342,19 +344,19 @@ def test_a_file_unlike_the_first_is_refused_by_its_unit(
         data = bytearray(other.read_bytes())
         data[4:200] = bytes(196)
         other.write_bytes(data)
-    in_units(monkeypatch, 13)
+    in_row_ranges(monkeypatch, 13)
     with pytest.raises(ee.ReadError, match=other.name):
         ee.score(*sides, task="detection", executor="processes", scratch=str(tmp_path / "s"))
     assert not (tmp_path / "s").exists() or os.listdir(tmp_path / "s") == []
 
 
-def test_without_footers_all_files_are_left_to_every_unit(
+def test_without_footers_every_row_range_gets_all_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch, WIDE)
-    pool = in_units(monkeypatch, 13)
+    pool = in_row_ranges(monkeypatch, 13)
     monkeypatch.setattr(shuffle, "row_ends", lambda _: None)
-    case = Case(boxes(9), {"metrics": ["mAP"]})  # three units of rows in three files
+    case = Case(boxes(9), {"metrics": ["mAP"]})  # three row ranges in three files
     same_as_in_memory(case, "detection", tmp_path, files=3, executor="processes")
     dealt = [call for name, call in pool.called if name == "shuffle_range"]
     assert len({(first, rows) for _, (_, first, rows), _ in dealt}) > 2
@@ -365,7 +367,7 @@ def test_without_footers_all_files_are_left_to_every_unit(
 def test_wide_rows_are_read_few_at_a_time(
     width: int, rows: int, table: shuffle_stage.Shuffle
 ) -> None:
-    """A row may be a whole label map: what is held of a table hangs on bytes, not on rows."""
+    """A row may contain a whole label map, so a batch is limited by bytes too."""
     tune(shuffle_rows=30, shuffle_bytes=1000)
     given = (table.role, table.side, table.where, table.plan)
     heights = [batch.height for batch in shuffle_stage.batches(*given, width)]
@@ -373,28 +375,28 @@ def test_wide_rows_are_read_few_at_a_time(
     assert sum(heights) == sum(batch.height for batch in shuffle_stage.batches(*given))
 
 
-def test_the_width_of_rows_is_told_of_their_head(
+def test_the_width_of_rows_is_measured_on_the_first_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_buckets(monkeypatch, WIDE)
-    pool = in_units(monkeypatch, 13)
+    pool = in_row_ranges(monkeypatch, 13)
     table = pl.DataFrame({"text": ["x" * 5000] * 40, "reference": ["x"] * 40})
     case = Case((table,), {"metrics": ["ROUGE1"]})
     same_as_in_memory(case, "text", tmp_path, executor="processes")
-    (told, *_) = [pickle.loads(call[2]) for name, call in pool.called if name == "shuffle_range"]
-    assert 5000 <= told.width < 5100
+    (first, *_) = [pickle.loads(call[2]) for name, call in pool.called if name == "shuffle_range"]
+    assert 5000 <= first.width < 5100
 
 
 @pytest.mark.parametrize(
     ("units", "name"), [(False, "lists"), (True, "judged"), (True, "detection")]
 )
-def test_a_table_is_read_by_queries_of_some_rows(
+def test_a_table_is_read_by_several_queries(
     units: bool, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each reads ahead within its own rows alone; files and conditions are those of the whole."""
+    """A query reads ahead only within its rows; conditions and files stay those of the table."""
     in_buckets(monkeypatch, WIDE)
     if units:
-        in_units(monkeypatch, 13)
+        in_row_ranges(monkeypatch, 13)
     tune(query_bytes=1000 if name == "detection" else 200)
     read: list[int] = []
     part = shuffle_stage._part

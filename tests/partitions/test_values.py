@@ -1,4 +1,4 @@
-"""Values in buckets: every number and note is that of a run in memory."""
+"""Tables of values in buckets: numbers and notes equal those of a run in memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_long_tables(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("by", [False, True])
 def test_all_metrics_of_a_table(tmp_path: Path, by: bool) -> None:
-    """Names come from all rows, of wide tables from the columns."""
+    """Long tables name their metrics in rows of all buckets."""
     case = CASES["values"][1](next_seed())
     rows = case.sides[0].with_columns(topic=pl.col("datum_id").cast(pl.String).str.tail(1))
     options = {"statistics": ["mean", "p95"], "by": ["topic"] if by else [], "intervals": 0.95}
@@ -47,11 +47,11 @@ def test_wide_tables(tmp_path: Path, ids: bool) -> None:
 
 @pytest.mark.parametrize("largest", [True, 1, 2])
 def test_proportions(tmp_path: Path, largest: int) -> None:
-    """A single other value in one bucket makes the mean of all an ordinary one."""
+    """One other value in one bucket makes the mean of all no proportion."""
     values = [largest, *[type(largest)(0)] * 39]
     table = pl.DataFrame({"datum_id": range(40), "a": values})
     case = Case((table,), {"value_columns": ["a"], "intervals": 0.95})
     card = same_as_in_memory(case, "values", tmp_path)
     assert card.metrics["trials"].to_list() == [None if largest == 2 else 40]
-    told = [one.code for one in card.findings].count("values_of_0_and_1")
-    assert told == (largest is not True and largest < 2)
+    notes = [one.code for one in card.findings].count("values_of_0_and_1")
+    assert notes == (largest is not True and largest < 2)

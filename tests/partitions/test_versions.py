@@ -1,4 +1,4 @@
-"""Workers of other versions: which may work on a run, and that the numbers are the same."""
+"""Workers of other versions: accepted versions, and equal numbers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import distributed
 import pytest
 from merging.test_parts import CASES
 from partitions.cases import in_buckets, same_as_in_memory
-from partitions.clusters import cluster, started
+from partitions.clusters import cluster, start_command
 from refusals import refused
 
 import evalengine as ee
@@ -36,7 +36,7 @@ OURS = {"evalengine": "1.4.2", "polars": "2.1.0", "numpy": "2.4.6"}
 def test_versions_that_may_work_together(
     name: str, version: str, fits: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both directions; the error names both versions."""
+    """The check is symmetric, and the error names both versions."""
     monkeypatch.setattr(shuffle, "VERSIONS", OURS)
     theirs = {**OURS, name: version}
     if fits:
@@ -52,21 +52,21 @@ def test_versions_that_may_work_together(
         shuffle.check_versions(OURS)
 
 
-def test_a_worker_of_another_version_is_no_table_that_cannot_be_read() -> None:
-    """The run ends instead of reading all rows here."""
+def test_another_version_ends_the_run() -> None:
+    """It is not treated as a table that the worker cannot read."""
     with refused("versions_differ", ee.ExecutorError, package="numpy"):
         error_of(shuffle.open_table, (b"", [], {**shuffle.VERSIONS, "numpy": "1.0"}))
 
 
 OLDEST = {"numpy": "2.0.2", "numba": "0.61.0"}
-"""The oldest releases that the package allows; Polars has no older one."""
+"""The oldest releases that the package allows; for Polars, that is the current one."""
 
 VERSION = """import evalengine._version as v; v.__version__ = "0.1.99"; """
 
 
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the oldest releases, installed by pip."""
+    """Return a folder in which pip has installed the oldest releases."""
     folder = tmp_path_factory.mktemp("old")
     wanted = [f"{name}=={version}" for name, version in OLDEST.items()]
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--only-binary", ":all:"]
@@ -78,7 +78,7 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Mismatched versions found")  # Dask's own
+@pytest.mark.filterwarnings("ignore:Mismatched versions found")  # of Dask
 @pytest.mark.parametrize("name", ["detection", "classification", "retrieval"])
 def test_the_oldest_and_the_newest_worker_give_the_same_bits(
     name: str, old: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -89,7 +89,7 @@ def test_the_oldest_and_the_newest_worker_give_the_same_bits(
     with cluster(1) as (address, _):
         command = ("worker", address, "--nthreads", "1", "--no-nanny", "--host", "127.0.0.1")
         before = f"{VERSION}import numpy; assert numpy.__version__ == {OLDEST['numpy']!r}; "
-        other = started(*command, "--no-dashboard", before=before, first=str(old))
+        other = start_command(*command, "--no-dashboard", before=before, first=str(old))
         try:
             with distributed.Client(address) as client:
                 client.wait_for_workers(2, timeout=60)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from merging.test_parts import CASES
-from partitions.cases import in_buckets, next_seed, written
+from partitions.cases import in_buckets, next_seed, write_sides
 from polars.testing import assert_frame_equal
 from refusals import refused
 from sizes import tune
@@ -154,7 +154,7 @@ def test_of_buckets_and_saved_runs(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case, task = plain(name, next_seed()), CASES[name][0]
-    sides = written(case, tmp_path, files=2)
+    sides = write_sides(case, tmp_path, files=2)
     given = {**case.options, **case.tables, "task": task}
     whole = ee.find_calibration(*sides, **given, draws=20)
     ee.score(*sides, **given).save(tmp_path / "run")

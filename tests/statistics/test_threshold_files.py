@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from merging.parts import Case
-from partitions.cases import in_buckets, written
+from partitions.cases import in_buckets, write_sides
 from polars.testing import assert_frame_equal
 from refusals import noted
 
@@ -65,7 +65,7 @@ class TestFiles:
     ) -> None:
         found, truth = self.boxes()
         given: dict[str, Any] = {"metrics": ["Counts"], "thresholds": {1: 0.4, "x": 0.2}}
-        sides = written(Case((found, truth), {}), tmp_path)
+        sides = write_sides(Case((found, truth), {}), tmp_path)
         whole = ee.score(*sides, **given)
         in_buckets(monkeypatch)
         bounded = ee.score(*sides, **given, memory_limit="1GB", scratch=str(tmp_path / "s"))

@@ -17,7 +17,7 @@ import polars as pl
 import pytest
 from merging.parts import Case
 from merging.test_parts import CASES
-from partitions.cases import in_buckets, next_seed, written
+from partitions.cases import in_buckets, next_seed, write_sides
 from polars.testing import assert_frame_equal
 from refusals import refused
 from unsliced_cases import plain
@@ -216,7 +216,7 @@ def asked(case: Case, task: str, *sides: Any, **how: Any) -> Any:
 def test_of_buckets(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs through files choose the same, with the same intervals."""
     case, task = plain(name, next_seed()), CASES[name][0]
-    sides = written(case, tmp_path, files=2)
+    sides = write_sides(case, tmp_path, files=2)
     whole = asked(case, task, *sides)
     in_buckets(monkeypatch)
     bounded = asked(case, task, *sides, memory_limit="1GB", scratch=str(tmp_path / "s"))

@@ -1,4 +1,4 @@
-"""Limits that would be passed are refused before, with one that will do."""
+"""Memory limits that a run would exceed, refused in advance with a sufficient one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def limit_named(error: ee.OptionError) -> int:
     return bytes_of_limit(error.facts["least"])
 
 
-def test_rows_of_one_datum_that_take_more_than_a_process_may() -> None:
+def test_one_datum_with_more_rows_than_fit_is_refused() -> None:
     rng = np.random.default_rng(0)
     n = 400_000
     x, y = rng.random((2, n)) * 1000
@@ -41,7 +41,7 @@ def test_rows_of_one_datum_that_take_more_than_a_process_may() -> None:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_runs_and_json_that_are_read_as_a_whole(tmp_path: Path, packed: bool) -> None:
+def test_run_files_that_do_not_fit_are_refused(tmp_path: Path, packed: bool) -> None:
     lines = "".join(f"q{i} Q0 d{i} 1 0.5 tag\n" for i in range(600_000)).encode()
     run = tmp_path / ("a.run.gz" if packed else "a.run")
     run.write_bytes(gzip.compress(lines, 1) if packed else lines)
@@ -52,7 +52,7 @@ def test_runs_and_json_that_are_read_as_a_whole(tmp_path: Path, packed: bool) ->
     )
 
 
-def test_a_limit_that_is_named_suffices_for_both_files(tmp_path: Path) -> None:
+def test_the_suggested_limit_suffices_for_both_files(tmp_path: Path) -> None:
     run, qrels = tmp_path / "a.run", tmp_path / "a.qrels"
     run.write_text("".join(f"q{i % 999:06} Q0 d{i} 1 0.5 tag\n" for i in range(400_000)))
     qrels.write_text("".join(f"q{i % 999:06} 0 d{i} 1\n" for i in range(600_000)))
@@ -64,19 +64,19 @@ def test_a_limit_that_is_named_suffices_for_both_files(tmp_path: Path) -> None:
     assert ee.score(run, qrels, memory_limit=raised.value.facts["least"]).value("nDCG@10") == 1.0
 
 
-def test_rows_of_another_file_stay_in_memory(tmp_path: Path) -> None:
-    """What is foreseen for them is at least what they take."""
+def test_rows_of_the_other_file_are_included(tmp_path: Path) -> None:
+    """The estimate for the rows of the file read first is at least their size in memory."""
     run = tmp_path / "a.run"
     run.write_text("".join(f"q{i} Q0 doc{i} 1 0.5 tag\n" for i in range(20_000)))
     rows = open_source(run).frame.collect().estimated_size()
-    kept = rows / whole_size([str(run)], "trec")
+    ratio = rows / whole_size([str(run)], "trec")
     size = 10 << 30
     with refused("memory_limit_too_small") as raised:
         refuse_whole(Room(lambda: 0, base=0), {"one": size, "other": size})
-    assert kept * size < limit_named(raised.value) - size < size  # type: ignore[arg-type]
+    assert ratio * size < limit_named(raised.value) - size < size  # type: ignore[arg-type]
 
 
-def test_coco_results_that_are_read_as_a_whole(tmp_path: Path) -> None:
+def test_coco_results_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     row = json.dumps({"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5})
     (tmp_path / "dets.json").write_text(f"[{','.join([row] * 200_000)}]")
     with refused("memory_limit_too_small", least="512MiB"):
@@ -84,8 +84,8 @@ def test_coco_results_that_are_read_as_a_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rows", [20_000, 300_000])
-def test_labels_whose_frames_take_more_than_there_is(rows: int) -> None:
-    """As many labels as rows, in memory and in buckets."""
+def test_frames_of_many_labels_that_do_not_fit_are_refused(rows: int) -> None:
+    """20,000 labels, scored in memory and in buckets."""
     x = np.arange(rows) % 1000.0
     boxes = pl.DataFrame(
         {"datum_id": np.arange(rows) // 5, "label_value": np.arange(rows) % 20_000, "xmin": x,
@@ -98,7 +98,7 @@ def test_labels_whose_frames_take_more_than_there_is(rows: int) -> None:
     assert enough.value("mAP", iou=0.5) is not None
 
 
-def test_explain_tells_of_memory_what_a_run_would(tmp_path: Path) -> None:
+def test_explain_reports_memory_as_a_run_does(tmp_path: Path) -> None:
     n = 600_000
     path = tmp_path / "table.parquet"
     hit = pl.int_range(n, eager=True) % 3 == 0
@@ -107,8 +107,8 @@ def test_explain_tells_of_memory_what_a_run_would(tmp_path: Path) -> None:
         ee.explain(path, memory_limit="1MB")
     limit = limit_named(raised.value)
     assert re.search(r"memory +\d+ buckets", ee.explain(path, memory_limit=limit))
-    held = ee.explain(path, memory_limit="8GB")
-    assert "memory    all rows" in held
+    explained = ee.explain(path, memory_limit="8GB")
+    assert "memory    all rows" in explained
     assert "\nmemory " not in ee.explain(path)
 
 
@@ -144,15 +144,15 @@ def _json(folder: Path) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [_one_datum, _many_labels, _json])
-def test_a_limit_that_a_refusal_names_is_enough(
+def test_the_suggested_limit_is_sufficient(
     tmp_path: Path, make: Callable[[Path], list[str]]
 ) -> None:
-    """The refused run stays far below its limit, and the run within the named one below that."""
+    """Neither the refused run nor the run with the suggested limit exceeds its limit."""
     sides = [tmp_path / name for name in make(tmp_path)]
-    status, megabytes, said = peak("score", *sides, "--memory-limit", "448MiB")
+    status, megabytes, message = peak("score", *sides, "--memory-limit", "448MiB")
     assert status == 2
     assert megabytes < 448
-    (named,) = set(re.findall(r"--memory-limit (\d+)MiB", said)) - {"448"}
-    status, megabytes, said = peak("score", *sides, "--memory-limit", f"{named}MiB")
-    assert status == 0, said
-    assert megabytes <= int(named)
+    (suggested,) = set(re.findall(r"--memory-limit (\d+)MiB", message)) - {"448"}
+    status, megabytes, message = peak("score", *sides, "--memory-limit", f"{suggested}MiB")
+    assert status == 0, message
+    assert megabytes <= int(suggested)

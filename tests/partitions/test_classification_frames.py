@@ -1,4 +1,4 @@
-"""Classification in parts: every frame of a run in memory, to the bit, whatever is asked."""
+"""All frames of classification in buckets, bit for bit equal to a run in memory."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ OF_SEVERAL = [name for name in IN_FILES if name not in ONE_LABEL_ONLY]
 
 @pytest.fixture
 def seed() -> int:
-    """The seed of a test, which pytest shows where it fails: ``EVALENGINE_TESTS_SEED=...``."""
-    drawn = cases.next_seed()
-    print(f"{cases.SEED}={drawn}")
-    return drawn
+    """Return the seed of a test; pytest prints it on failure: ``EVALENGINE_TESTS_SEED=...``."""
+    value = cases.next_seed()
+    print(f"{cases.SEED}={value}")
+    return value
 
 
-def test_seeds_differ_and_can_be_had_again() -> None:
+def test_seeds_differ_and_can_be_repeated() -> None:
     assert len({cases.next_seed({cases.SEED: "new"}) for _ in range(5)}) > 1
     names = [f"tests/a.py::test[{i}] (call)" for i in range(5)]
     assert len({cases.next_seed({"PYTEST_CURRENT_TEST": name}) for name in names * 2}) == 5
@@ -44,7 +44,7 @@ def test_seeds_differ_and_can_be_had_again() -> None:
 
 @pytest.fixture
 def merged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Every run goes through buckets; says of how many parts runs were merged."""
+    """Make every run use buckets, and list how many sorted runs each merge has."""
     cases.in_buckets(monkeypatch)
     seen: list[int] = []
     real = scored_view.merge_score_runs
@@ -59,12 +59,12 @@ def merged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def weights(rng: np.random.Generator, n: int) -> pl.Series:
-    """Weights whose sums depend on their order; some are 0."""
+    """Return weights whose sum depends on the order; some are 0."""
     return pl.Series("weight", np.round(rng.random(n) * 3) * rng.random(n))
 
 
 def one_table(seed: int, *, weighted: bool, named: bool) -> pl.DataFrame:
-    """A binary table with ties, sliced by words and by numbers."""
+    """Return a binary table with ties and slice columns of strings and numbers."""
     rng = np.random.default_rng(seed)
     n, different = int(rng.integers(40, 90)), int(rng.choice([2, 9, 1000]))
     table = pl.DataFrame(
@@ -87,9 +87,7 @@ def one_table(seed: int, *, weighted: bool, named: bool) -> pl.DataFrame:
 def test_one_table(
     average: str, weighted: bool, named: bool, seed: int, tmp_path: Path, merged: list[int]
 ) -> None:
-    """Rows in no order of ids; log loss, calibration, curves at every score and chosen thresholds
-    among all that is asked for.
-    """
+    """All metrics of one table whose rows are not ordered by id."""
     case = Case(
         (one_table(seed, weighted=weighted, named=named),),
         {"metrics": IN_FILES, "average": average, "by": ["kind", "level", "kind*level"]},
@@ -101,7 +99,7 @@ def test_one_table(
 def two_tables(
     seed: int, *, weighted: bool, several: bool = False
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Lists of scored labels, of which some are missing, against one truth a datum or several."""
+    """Return scored labels, some missing, and one or several ground truths per datum."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(40, 70))
     ids = rng.permutation(n)
@@ -138,7 +136,7 @@ def test_two_tables(
 
 
 @pytest.mark.parametrize(("average", "weighted"), [("weighted", False), ("samples", True)])
-def test_several_labels_a_datum(
+def test_several_labels_per_datum(
     average: str, weighted: bool, seed: int, tmp_path: Path, merged: list[int]
 ) -> None:
     options = {"metrics": OF_SEVERAL, "average": average, "by": ["part"], "multilabel": True}
@@ -160,7 +158,7 @@ def test_sets_of_labels(seed: int, tmp_path: Path, merged: list[int]) -> None:
 def test_score_columns_under_label_keys(
     keys: int, sides: int, weighted: bool, tmp_path: Path, merged: list[int]
 ) -> None:
-    """Several scores stand in one row, several units are of one datum."""
+    """A row has several scores, and a datum has one row per label key."""
     rng = np.random.default_rng(keys + 2 * sides)
     n = 50
     table = pl.DataFrame({f"p_{name}": rng.integers(0, 4, n) / 3 for name in "abc"})
@@ -185,15 +183,15 @@ def test_score_columns_under_label_keys(
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_hard_labels_under_a_label_map(weighted: bool, tmp_path: Path, merged: list[int]) -> None:
-    """Labels that become one; no score anywhere."""
+    """Two labels are merged; there are no scores."""
     rng = np.random.default_rng(4)
     n = 60
     words = ["cat", "kitten", "dog"]
     table = pl.DataFrame({"actual": rng.choice(words, n), "predicted": rng.choice(words, n)})
     if weighted:
         table = table.with_columns(weights(rng, n))
-    asked = [name for name in IN_FILES if metrics.get("classification", name).needs == ("hard",)]
-    options = {"metrics": [*asked, "ConfusionMatrix"], "label_map": {"kitten": "cat"}}
+    names = [name for name in IN_FILES if metrics.get("classification", name).needs == ("hard",)]
+    options = {"metrics": [*names, "ConfusionMatrix"], "label_map": {"kitten": "cat"}}
     cases.same_as_in_memory(
         Case((table.with_columns(s=pl.int_range(n) % 3),), {**options, "by": ["s"]}),
         "classification",
@@ -202,8 +200,8 @@ def test_hard_labels_under_a_label_map(weighted: bool, tmp_path: Path, merged: l
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_scores_that_are_all_alike(weighted: bool, tmp_path: Path, merged: list[int]) -> None:
-    """A tie of more rows than are held at once."""
+def test_equal_scores(weighted: bool, tmp_path: Path, merged: list[int]) -> None:
+    """A tie has more rows than a sorted run."""
     table = one_table(3, weighted=weighted, named=True).with_columns(score=pl.lit(0.5))
     options = {"metrics": OF_EACH_KIND, "average": "micro", "by": ["level"]}
     cases.same_as_in_memory(Case((table,), options), "classification", tmp_path)
@@ -211,7 +209,7 @@ def test_scores_that_are_all_alike(weighted: bool, tmp_path: Path, merged: list[
 
 
 def odd_table(weighted: bool) -> pl.DataFrame:
-    """Hard labels and scores of three labels, in two data sets."""
+    """Return predicted labels and scores of three labels, in two data sets."""
     rng = np.random.default_rng(9)
     n = 60
     words = {name: rng.choice(["a", "b", "c"], n) for name in ("actual", "predicted")}
@@ -265,10 +263,8 @@ SHOWN = ["ConfusionMatrix", "DetailedPrecisionRecallCurve", "Outcomes", "LabelEr
     ("name", "most"),
     [("datasets", 0), ("datasets", 3), ("a condition on slices", 1), ("two keys, by part", 1)],
 )
-def test_single_datums_that_are_shown(
-    name: str, most: int, tmp_path: Path, merged: list[int]
-) -> None:
-    """Examples of every cell are the first by id, wherever their datums were dealt to."""
+def test_examples_and_outcomes(name: str, most: int, tmp_path: Path, merged: list[int]) -> None:
+    """The examples of a cell are its first datums by id over all buckets."""
     draw, options = ODD.get(name, (lambda w: (named_in_no_order(w),), {"by": ["dataset"]}))
     case = Case(draw(True), {"metrics": SHOWN, **options, "pr_curve_max_examples": most})
     card = cases.same_as_in_memory(case, "classification", tmp_path)
@@ -278,17 +274,17 @@ def test_single_datums_that_are_shown(
 
 
 def named_in_no_order(weighted: bool) -> pl.DataFrame:
-    """Ids that are texts, in two data sets, by which rows do not stand."""
+    """Return ``odd_table`` with shuffled ids that are strings."""
     table = odd_table(weighted)
     ids = np.random.default_rng(2).permutation(table.height)
     return table.with_columns(datum_id=pl.Series([f"d{i}" for i in ids]))
 
 
 @pytest.mark.parametrize(("several", "most"), [(False, 0), (True, 2)])
-def test_details_of_several_labels_a_datum(
+def test_details_of_several_labels_per_datum(
     most: int, several: bool, seed: int, tmp_path: Path, merged: list[int]
 ) -> None:
-    """Labels that few datums have are counted among all others, too."""
+    """A label that occurs in one datum is counted in all buckets."""
     rows, truths = two_tables(seed, weighted=False, several=several)
     rare = truths.head(1).with_columns(label_value=pl.lit(7, truths["label_value"].dtype))
     rows = rows.filter(pl.col("datum_id") != rare["datum_id"][0])
@@ -298,15 +294,15 @@ def test_details_of_several_labels_a_datum(
     cases.same_as_in_memory(case, "classification", tmp_path)
 
 
-def test_a_condition_that_leaves_no_row(tmp_path: Path, merged: list[int]) -> None:
+def test_a_condition_that_excludes_every_row(tmp_path: Path, merged: list[int]) -> None:
     rows, truths = two_tables(1, weighted=True)
-    asked = ["AP", "F1", *SHOWN]
-    options = {"metrics": asked, "by": ["part"], "where": "score > 7", "pr_curve_max_examples": 2}
+    names = ["AP", "F1", *SHOWN]
+    options = {"metrics": names, "by": ["part"], "where": "score > 7", "pr_curve_max_examples": 2}
     cases.same_as_in_memory(Case((rows, truths), options), "classification", tmp_path)
     assert not any(merged)
 
 
-def test_many_groups_are_seen_few_at_a_time(tmp_path: Path, merged: list[int]) -> None:
+def test_many_groups_are_processed_in_chunks(tmp_path: Path, merged: list[int]) -> None:
     tune(group_cells=20)
     table = one_table(8, weighted=True, named=True).with_columns(level=pl.int_range(pl.len()) % 23)
     options = {"metrics": ["F1", "ROCAUC", "LogLoss", "Counts"], "by": ["level"]}
@@ -314,7 +310,7 @@ def test_many_groups_are_seen_few_at_a_time(tmp_path: Path, merged: list[int]) -
     assert card.metrics["slice_value"].n_unique() > 20
 
 
-def test_processes_make_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_tally_buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cases.in_buckets(monkeypatch)
     case = Case(two_tables(2, weighted=True), {"metrics": OF_EACH_KIND, "by": ["part"]})
     cases.same_as_in_memory(case, "classification", tmp_path, executor="processes", threads=2)
@@ -328,7 +324,7 @@ def of_sequences() -> pl.DataFrame:
 
 @pytest.mark.parametrize("named", [False, True])
 def test_sequences(named: bool, tmp_path: Path, merged: list[int]) -> None:
-    """Every row is scored by itself, too, and shown in its order."""
+    """Every row also has its own scores, in the order of the rows."""
     table = of_sequences()
     if named:
         ids = np.random.default_rng(2).permutation(table.height)
@@ -338,7 +334,7 @@ def test_sequences(named: bool, tmp_path: Path, merged: list[int]) -> None:
 
 
 def weights_of_datums(seed: int) -> pl.DataFrame:
-    """Small weights and large ones: which small ones are lost in sums depends on the order."""
+    """Return weights so different that rounding makes their sum depend on the order."""
     rng = np.random.default_rng(seed)
     n = 80
     return pl.DataFrame(
@@ -356,7 +352,7 @@ def weights_of_datums(seed: int) -> pl.DataFrame:
 def test_weights_of_datums_add_up_in_any_order(
     metrics: list[str], by: list[str], tmp_path: Path, merged: list[int]
 ) -> None:
-    """``valor`` counts every datum as a true negative, also those without the key."""
+    """``valor`` counts every datum as a true negative, also datums without the label key."""
     level = pl.Series("level", np.random.default_rng(3).integers(0, 3, 80))
     table = weights_of_datums(14).with_columns(level)
     options = {"dialect": "valor", "metrics": metrics, "by": by}
@@ -371,15 +367,15 @@ def test_examples_of_cells(tmp_path: Path, merged: list[int]) -> None:
     assert [frame for frame in card.frames if "confusion" in frame]
 
 
-def test_frames_beyond_the_limit_are_told(
+def test_frames_beyond_the_limit_are_noted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, merged: list[int]
 ) -> None:
-    """A curve has a row for every score, and is held."""
+    """A curve with one row per score exceeds the limit."""
     monkeypatch.setattr(driver, "BASE", 10**9 - 10_000)
     table = one_table(8, weighted=True, named=True).with_columns(score=pl.int_range(pl.len()) / 100)
-    paths = cases.written(Case((table,), {}), tmp_path)
+    paths = cases.write_sides(Case((table,), {}), tmp_path)
     how: dict[str, Any] = {"memory_limit": "1GB", "scratch": str(tmp_path / "s")}
-    for name, told in (("F1", 0), ("ScorePrecisionRecallCurve", 1)):
+    for name, notes in (("F1", 0), ("ScorePrecisionRecallCurve", 1)):
         card = ee.score(*paths, metrics=[name], by=["kind"], **how)
-        found = [one.facts for one in card.findings if one.code == "frames_beyond_limit"]
-        assert found == [{"largest": "curves"}] * told
+        facts = [one.facts for one in card.findings if one.code == "frames_beyond_limit"]
+        assert facts == [{"largest": "curves"}] * notes
