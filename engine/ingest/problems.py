@@ -123,7 +123,7 @@ def notes_of_parts(parts: Iterable[Sequence[Note]], say: Say | None = None) -> l
     for note in (note for notes in each for note in notes):
         plain = note.message if note.count is None else ""
         if note.words is not None:
-            plain = note.before + note.words[2]
+            plain = repr((note.before, *note.words[1:]))
         elif note.facts:
             plain = repr(
                 {k: v for k, v in note.facts.items() if not (k in _ADDED or type(v) is float)}
@@ -139,7 +139,7 @@ _ADDED = ("count", "of", "values", *_OF_DATUMS)
 
 
 def _whole(notes: Sequence[Note], parts: int, say: Say | None) -> Note | None:
-    """The note of all parts; None if its count of all is below ``least``, a number or a share."""
+    """The note of all parts; None if its count is below ``fewest``, or ``least``, which may be a share."""
     first = notes[0]
     if first.count is None and not first.facts:
         return first
@@ -151,7 +151,7 @@ def _whole(notes: Sequence[Note], parts: int, say: Say | None) -> Note | None:
     if "beyond" in facts:  # a share of the whole decides
         warning = (n or 0) > facts["beyond"] * of
     least = facts.get("least", 0)
-    if (n or 0) < (least * of if type(least) is float else least):
+    if (n or 0) < max(facts.get("fewest", 0), least * of if type(least) is float else least):
         return None
     merged = first
     if first.words is not None and n is not None:

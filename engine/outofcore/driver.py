@@ -41,6 +41,7 @@ from ..ingest.rules import reworded
 from ..ingest.rules.columns import columns_read
 from ..ingest.rules.values import of_labels
 from ..ingest.source import Source
+from ..ingest.where import SIDES, no_rows
 from ..metrics.own import OwnMetric
 from ..progress import counting, step
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
@@ -264,7 +265,7 @@ def _of_all(notes_by_bucket: list[list[Note]], heads: list[dict[str, Any]]) -> l
 
 
 def _where(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> list[Note]:
-    """Return notes on the number of rows removed by conditions."""
+    """Return notes on the number of rows removed by conditions, and a warning if none remain."""
     texts = dict.fromkeys(repr(condition.text) for condition in ready.where.values())
     notes = []
     rows = merged_heights(heads, whole)
@@ -282,6 +283,8 @@ def _where(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> list[N
                     gone,
                 )
             )
+    if not any(rows.get(role) for role in SIDES):
+        notes.append(no_rows(ready.where))
     return notes
 
 

@@ -116,3 +116,54 @@ def test_rows_of_several_files(
     facts = raised.value.facts
     assert (facts["file"], facts["row_of_file"]) == (paths[1], N // 2)
     assert f"row {N // 2} of {paths[1]}" in str(raised.value)
+
+
+def as_in_memory(folder: Path, *sides: pl.DataFrame, **how: object) -> list[tuple[str, str]]:
+    """Codes and severities of the findings, equal in memory and through buckets."""
+    paths = []
+    for i, side in enumerate(sides):
+        side.write_parquet(folder / f"{i}.parquet")
+        paths.append(str(folder / f"{i}.parquet"))
+    cards = [ee.score(*paths, **how), ee.score(*paths, memory_limit="1GB", **how)]
+    assert "buckets" in cards[1].run
+    whole, parts = (sorted((one.code, one.severity) for one in card.findings) for card in cards)
+    assert parts == whole
+    return whole
+
+
+def test_no_row_after_filtering_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    table = pl.DataFrame({"datum_id": [1, 2], "metric": "COMET", "value": [0.5, 0.7]})
+    codes = as_in_memory(tmp_path, table, where="value > 1")
+    assert ("no_rows", "warning") in codes
+
+
+def test_few_queries_without_judged_documents_are_no_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of three, beyond the share that is a warning in many queries."""
+    in_buckets(monkeypatch)
+    run = pl.DataFrame(
+        [{"query_id": q, "doc_id": d, "score": d / 9} for q in range(12) for d in range(9)]
+    )
+    judged = pl.DataFrame(
+        [
+            {"query_id": q, "doc_id": d if q > 1 else d + 90, "relevance": 1}
+            for q in range(12)
+            for d in range(9)
+        ]
+    )
+    codes = as_in_memory(tmp_path, run, judged, task="retrieval", metrics=["nDCG"])
+    assert "judged_elsewhere" not in dict(codes)
+
+
+def test_notes_of_predictions_and_references_stay_two(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    found = pl.DataFrame({"datum_id": IDS, "text": ["北京"] * 2 + ["a b"] * (N - 2)})
+    truth = found.with_columns(text=pl.Series(["北京"] + ["a b"] * (N - 1)))
+    codes = as_in_memory(tmp_path, found, truth, task="text", metrics=["ROUGE1"])
+    assert codes.count(("no_rouge_words", "note")) == 2

@@ -657,7 +657,7 @@ def _warn_unjudged(frames: Frames, lists: Lists, judged_query: Array) -> None:
             " collection, or ids written otherwise?",
             n,
             warning=True,
-            facts={"count": n, "of": of, "beyond": _PART, "least": _PART},
+            facts={"count": n, "of": of, "beyond": _PART, "least": _PART, "fewest": _FEW},
         )
     )
 
