@@ -128,6 +128,13 @@ def test_neither_box_nor_segmentation_is_refused(write: Write) -> None:
     assert message.has("geometry_missing", count=1, of=2, row=1)
 
 
+@pytest.mark.parametrize("box", [None, float("nan")])
+def test_results_in_memory_without_a_box_are_refused_as_those_of_files(box: object) -> None:
+    """Missing boxes of a pandas table's ``to_dict("records")``."""
+    message = refusal([{**result(), "bbox": box}, result()], truths())
+    assert message.has("geometry_missing", count=1, of=2, row=0)
+
+
 @pytest.mark.parametrize("segmentation", [[[0, 0, "x", 1, 1, 0]], {"size": [3, 3]}, "RLE"], ids=str)
 def test_segmentations_of_no_form_are_named(segmentation: Any, write: Write) -> None:
     ring = [[0, 0, 3, 0, 3, 3]]

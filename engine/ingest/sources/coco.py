@@ -811,9 +811,10 @@ def _plain_rows(rows: Sequence[Any]) -> Sequence[Any]:
 
 def _drawn_box(row: Any) -> bool:
     """Return whether a detection's polygon is its box, corner by corner."""
-    if not isinstance(row, Mapping) or "score" not in row or len(row.get("bbox", ())) != 4:
+    box = row.get("bbox") if isinstance(row, Mapping) and "score" in row else None
+    if not hasattr(box, "__len__") or len(box) != 4:
         return False
-    x, y, w, h = row["bbox"]
+    x, y, w, h = box
     return bool(row.get("segmentation") == [[x, y, x, y + h, x + w, y + h, x + w, y]])
 
 
