@@ -189,6 +189,9 @@ ONE = {"boxes": [[1.0, 1, 5, 5]], "labels": [1]}
             {"code": "wrong_shape", "shape": (4, 4)},
         ),
         ([ONE], {"code": "column_missing", "side": "predictions", "column": "score"}),
+        ([{**ONE, "boxes": None, "scores": [0.5]}], {"code": "lengths_differ", "row": 0}),
+        ([{**ONE, "scores": 0.5}], {"code": "wrong_type"}),
+        ([{**ONE, "labels": np.array(1), "scores": [0.5]}], {"code": "wrong_type"}),
     ],
 )
 def test_refused(ours: Any, said: dict[str, Any]) -> None:
@@ -236,6 +239,8 @@ def test_coco_that_is_broken_in_memory() -> None:
         ee.score([result()], truths(annotation(), annotation(2, bbox="no")))
     with refused("file_malformed", ee.InputError):
         ee.score([result()], truths(annotation(area=object())))
+    with refused("file_malformed", ee.ReadError):
+        ee.score([result()], {**truths(), "annotations": None})
     with pytest.raises(ee.InputError, match="box_format='xywh'"):
         ee.score([{"image_id": 1, "category": 1, "bbox": [1, 1, 2, 2], "score": 0.5}], [ONE])
 

@@ -154,6 +154,15 @@ def test_a_mark_among_whole_numbers_as_labels(tmp_path: Path) -> None:
     assert "missing_as_label" not in kinds(often)
 
 
+def test_a_mark_among_several_labels_per_row() -> None:
+    found = {"predicted": [["1"], ["2", "3"]]}
+    card = ee.score({"actual": [["1"], ["2", "NA"]], **found}, multilabel=True)
+    (note,) = [one for one in card.findings if one.code == "missing_as_label"]
+    assert (note.facts["rows"], note.facts["marks"]) == ([1], ["NA"])
+    named = {"actual": [["NA"], ["DE"]], "predicted": [["NA"], ["DE", "IT"]]}
+    assert "missing_as_label" not in kinds(named, multilabel=True)
+
+
 FORECASTS = {
     "unique_id": ["a"] * 3 + ["b"] * 3,
     "ds": [1, 2, 3] * 2,

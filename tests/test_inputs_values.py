@@ -277,6 +277,11 @@ def test_pipelines_of_hugging_face_are_read() -> None:
     for odd in (None, {"label": "POS"}, []):
         with pytest.raises(ee.ReadError):
             ee.score([*one[:29], odd], true)
+    with refused("types_mixed", ee.InputError):
+        ee.score([*one[:29], one[29] | {"label": 1.5}], true)
+    with refused("types_mixed", ee.InputError):
+        ee.score([every[0], [every[1][0], every[1][1] | {"score": b"x"}]], true[:2])
+    assert ee.score([one[0], one[1] | {"score": 1}], true[:2]).value("Accuracy") == 1
 
 
 def test_missing_true_classes_are_not_swapped_sides() -> None:

@@ -272,25 +272,33 @@ def _by_pipeline(predictions: Any, truths: Any) -> dict[str, Source] | None:
         return None
     _refuse_lengths(len(rows), len(true))
     title = f"{{label, score}} and {name_of(truths)} of {len(rows):,} datums"
+    scored = _scored_rows(lists, title)
     if all(len(row) == 1 for row in lists):
-        labels = pl.Series([row[0]["label"] for row in lists])
         note = Note(
             "confidence_not_read",
             "predictions: 'score' is not read: of one score a datum it is that of the predicted"
             " label. For metrics of scores give those of all labels (top_k=None).",
         )
-        frame = pl.DataFrame({"predicted": labels, "actual": _whole(true)})
+        frame = pl.DataFrame({"predicted": scored["label_value"], "actual": _whole(true)})
         return {TABLE: Source(frame.lazy(), title, notes=(note,))}
-    scored = pl.DataFrame(
-        [(i, one["label"], one["score"]) for i, row in enumerate(lists) for one in row],
-        ["datum_id", "label_value", "score"],
-        orient="row",
-    )
     sides = {
         PREDICTIONS: scored,
         GROUND_TRUTHS: pl.DataFrame({"label_value": _whole(true)}).with_row_index("datum_id"),
     }
     return {role: Source(side.lazy(), title) for role, side in sides.items()}
+
+
+def _scored_rows(lists: Sequence[list[dict[str, Any]]], title: str) -> pl.DataFrame:
+    """One row per datum and label of a pipeline's output."""
+    rows = [(i, one["score"]) for i, row in enumerate(lists) for one in row]
+    try:
+        labels = pl.Series("label_value", [one["label"] for row in lists for one in row])
+        return pl.DataFrame(rows, ["datum_id", "score"], orient="row").with_columns(labels)
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        raise InputError(
+            f"{title}: labels or scores are of several types: {str(error).splitlines()[0]}",
+            code="types_mixed",
+        ) from error
 
 
 def _flags(predictions: Any, truths: Any, options: Options) -> tuple[np.ndarray, np.ndarray] | None:

@@ -320,8 +320,11 @@ def _labels(evidence: Values) -> Iterator[Facts]:
             exprs = side.naming.exprs if side is not None else {}
             if name not in exprs:
                 continue
-            text = exprs[name].cast(pl.String, strict=False).str.strip_chars()
-            rows = _rows(evidence, role, text=text).with_row_index("row").drop_nulls()
+            rows = _rows(evidence, role, text=exprs[name]).with_row_index("row")
+            if rows.collect_schema()["text"].is_nested():  # several labels per row
+                rows = rows.explode("text")
+            text = pl.col("text").cast(pl.String, strict=False).str.strip_chars()
+            rows = rows.with_columns(text).drop_nulls()
             missing = pl.col("text").str.contains(MISSING)
             integral = pl.col("text").str.contains(r"^[-+]?\d+$")
             n, of, odd = (

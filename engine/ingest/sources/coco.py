@@ -804,6 +804,8 @@ def open_coco_object(
 
 def _plain_rows(rows: Sequence[Any]) -> Sequence[Any]:
     """Rows without the corners that ``loadRes`` adds as a polygon, and with text for bytes."""
+    if not isinstance(rows, Sequence):
+        return rows
     if rows and all(map(_drawn_box, rows)):
         return [{k: v for k, v in row.items() if k != "segmentation"} for row in rows]
     return [_with_text(row) for row in rows]
@@ -811,7 +813,8 @@ def _plain_rows(rows: Sequence[Any]) -> Sequence[Any]:
 
 def _drawn_box(row: Any) -> bool:
     """Return whether a detection's polygon is its box, corner by corner."""
-    box = row.get("bbox") if isinstance(row, Mapping) and "score" in row else None
+    drawn = isinstance(row, Mapping) and {"score", "segmentation"} <= row.keys()
+    box = row.get("bbox") if drawn else None
     if not hasattr(box, "__len__") or len(box) != 4:
         return False
     x, y, w, h = box

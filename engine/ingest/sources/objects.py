@@ -162,7 +162,7 @@ def _of_dict(image: Mapping[str, Any]) -> dict[str, Any]:
         for name in ("boxes", "labels", "scores", "iscrowd", "area")
         if image.get(name) is not None
     }
-    result["boxes"] = _boxes(result["boxes"])
+    result["boxes"] = _boxes(result.get("boxes", []))
     if image.get("masks") is not None and len(result["boxes"]):
         result["masks"] = _masks(_values(image["masks"]))
     return result
@@ -223,12 +223,14 @@ _FORMS: tuple[tuple[str, Callable[[Any], bool], Callable[[Any], dict[str, Any]]]
 
 def _values(values: Any) -> Any:
     """Convert array-likes to arrays; lists are unchanged."""
-    if not is_array(values):
-        return values
     try:
-        return as_array(values)
+        values = as_array(values) if is_array(values) else values
+        len(values)  # a single number has none
+        return values
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"a {type(values).__name__} cannot be read: {error}") from None
+        raise InputError(
+            f"a {type(values).__name__} cannot be read: {error}", code="wrong_type"
+        ) from None
 
 
 def _boxes(boxes: Any) -> Any:
@@ -571,7 +573,8 @@ def open_object(
         if "Int256" in reason:
             reason = f"decimals of more than {_DIGITS} digits. Cast them, e.g. to float64."
         sized = isinstance(thing, Mapping) and all(
-            hasattr(one, "__len__") for one in thing.values()
+            hasattr(one, "__len__") and getattr(one, "shape", None) != ()
+            for one in thing.values()
         )
         lengths = {key: len(one) for key, one in thing.items()} if sized else {}
         if len(set(lengths.values())) > 1:
