@@ -295,6 +295,8 @@ def mend(
     Returns:
         A sentence that begins with a blank; empty without sufficient evidence.
     """
+    if ours.is_empty() or theirs.is_empty():  # nulls only
+        return ""
     if ours.dtype.is_integer() and theirs.dtype.is_integer():
         best = _stepped(ours, theirs)
     else:

@@ -167,3 +167,14 @@ def test_notes_of_predictions_and_references_stay_two(
     truth = found.with_columns(text=pl.Series(["北京"] + ["a b"] * (N - 1)))
     codes = as_in_memory(tmp_path, found, truth, task="text", metrics=["ROUGE1"])
     assert codes.count(("no_rouge_words", "note")) == 2
+
+
+def test_ids_of_nulls_only_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch)
+    judged = RUN.select(query_id=pl.lit(None, pl.String), doc_id="doc_id", relevance=1)
+    RUN.write_parquet(tmp_path / "run.parquet")
+    judged.write_parquet(tmp_path / "judged.parquet")
+    paths = tmp_path / "run.parquet", tmp_path / "judged.parquet"
+    for limit in (None, "1GB"):
+        with pytest.raises(ee.InputError):
+            ee.score(*paths, task="retrieval", memory_limit=limit)

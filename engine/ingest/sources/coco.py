@@ -802,7 +802,7 @@ def open_coco_object(
     return source
 
 
-def _plain_rows(rows: Sequence[Any]) -> Sequence[Any]:
+def _plain_rows(rows: Any) -> Any:
     """Rows without the corners that ``loadRes`` adds as a polygon, and with text for bytes."""
     if not isinstance(rows, Sequence):
         return rows
@@ -814,7 +814,7 @@ def _plain_rows(rows: Sequence[Any]) -> Sequence[Any]:
 def _drawn_box(row: Any) -> bool:
     """Return whether a detection's polygon is its box, corner by corner."""
     drawn = isinstance(row, Mapping) and {"score", "segmentation"} <= row.keys()
-    box = row.get("bbox") if drawn else None
+    box: Any = row.get("bbox") if drawn else None
     if not hasattr(box, "__len__") or len(box) != 4:
         return False
     x, y, w, h = box
