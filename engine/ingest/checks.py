@@ -213,17 +213,17 @@ class Check:
         self.refuse(rule, [column.name], where, what, way)
 
     def _hardly_repeated(self) -> None:
-        """Note labels that may be measured numbers: integers that mostly occur once."""
+        """Note labels that may be measured numbers: whole ones that mostly occur once."""
         for column in self.columns:
             values = self.frame[column.name].head(_LOOKED_AT)
-            if column.kind not in ("id", "label") or not values.dtype.is_integer():
+            if column.kind not in ("id", "label") or not values.dtype.is_numeric():
                 continue
             if len(values) < _MANY or 10 * values.n_unique() < 9 * len(values):
                 continue
             if way := or_measured([self.own(column.name)]):
                 message = (
-                    f"{self.side.replace('_', ' ')}: {self.named([column.name])}: integers that"
-                    f" hardly repeat are taken for labels.{way}"
+                    f"{self.side.replace('_', ' ')}: {self.named([column.name])}: whole numbers"
+                    f" that hardly repeat are taken for labels.{way}"
                 )
                 self.notes.append(Note("numbers_as_labels", message))
 

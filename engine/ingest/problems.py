@@ -139,7 +139,7 @@ _ADDED = ("count", "of", "values", *_OF_DATUMS)
 
 
 def _whole(notes: Sequence[Note], parts: int, say: Say | None) -> Note | None:
-    """The note of all parts; None if its count is below ``fewest``, or ``least``, which may be a share."""
+    """The note of all parts; None if its count is below ``fewest`` or ``least``, maybe a share."""
     first = notes[0]
     if first.count is None and not first.facts:
         return first

@@ -573,8 +573,7 @@ def open_object(
         if "Int256" in reason:
             reason = f"decimals of more than {_DIGITS} digits. Cast them, e.g. to float64."
         sized = isinstance(thing, Mapping) and all(
-            hasattr(one, "__len__") and getattr(one, "shape", None) != ()
-            for one in thing.values()
+            hasattr(one, "__len__") and getattr(one, "shape", None) != () for one in thing.values()
         )
         lengths = {key: len(one) for key, one in thing.items()} if sized else {}
         if len(set(lengths.values())) > 1:
