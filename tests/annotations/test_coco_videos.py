@@ -1,4 +1,4 @@
-"""COCO's JSON of videos, of images and of lists: the numbers that the same rows have in tables."""
+"""COCO JSON of videos, images and lists gives the same numbers as tables of the same rows."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Rows = list[dict[str, Any]]
 
 
 def image(video: int, frame: int) -> int:
-    """Ids of images that tell nothing of their order."""
+    """Ids of images, in no relation to their order."""
     return 900 - 10 * video - frame
 
 
 def truth() -> dict[str, Any]:
-    """Two videos of three frames, two objects in each; a region in the first frame."""
+    """Two videos of three frames, two objects in each; a crowd region in the first frame."""
     rows = [
         {"id": 100 * video + 10 * frame + own, "video_id": video, "image_id": image(video, frame),
          "category_id": own, "instance_id": own, "bbox": [box[0] + frame, *box[1:]],
@@ -44,17 +44,17 @@ def truth() -> dict[str, Any]:
 
 
 def results() -> Rows:
-    """All but one box, one beside it, one in the region."""
+    """All boxes except one, one misplaced box, one inside the region."""
     away = ("id", "iscrowd", "instance_id")
-    kept = [
+    rows = [
         {name: value for name, value in row.items() if name not in away}
         | {"track_id": row["instance_id"], "score": 0.5}
         for row in truth()["annotations"][1:-1]
     ]
-    kept[3]["bbox"] = [500, 0, 9, 9]
-    kept.append({**kept[0], "image_id": image(1, 0), "video_id": 1, "category_id": 1,
+    rows[3]["bbox"] = [500, 0, 9, 9]
+    rows.append({**rows[0], "image_id": image(1, 0), "video_id": 1, "category_id": 1,
                  "track_id": 77, "bbox": [210, 5, 9, 9]})  # fmt: skip
-    return kept
+    return rows
 
 
 def written(path: Path, content: Any) -> str:
@@ -65,17 +65,17 @@ def written(path: Path, content: Any) -> str:
 def table(rows: Rows, name: str) -> pl.DataFrame:
     """The same rows as a table."""
     places = {image(video, frame): (video, frame) for video in (1, 2) for frame in range(4)}
-    made = []
+    files = []
     for row in rows:
         x, y, w, h = row["bbox"]
         sequence, frame = places[row["image_id"]]
         own = row.get("instance_id", row.get("track_id"))
-        made.append(
+        files.append(
             {"sequence": sequence, "frame": frame, name: own, "label_value": row["category_id"],
              "xmin": float(x), "ymin": float(y), "xmax": float(x + w), "ymax": float(y + h),
              "region": row.get("iscrowd", 0)}
         )  # fmt: skip
-    return pl.DataFrame(made)
+    return pl.DataFrame(files)
 
 
 def values(card: ee.Scorecard) -> list[Any]:
@@ -99,8 +99,8 @@ def test_images(tmp_path: Path) -> None:
     assert card.value("FPPerFrame", label_value=1) == 1 / 8
 
 
-def test_frames_of_their_own(tmp_path: Path) -> None:
-    """Results that name a frame need no image."""
+def test_results_with_frame_ids(tmp_path: Path) -> None:
+    """Results with ``frame_id`` need no image id."""
     places = {image(video, frame): frame for video in (1, 2) for frame in range(4)}
     whole = results()
     own = [{k: v for k, v in row.items() if k != "image_id"}
@@ -114,7 +114,7 @@ def test_frames_of_their_own(tmp_path: Path) -> None:
 
 
 def test_lists(tmp_path: Path) -> None:
-    """YouTube-VIS has an object a row, and null where it is not seen."""
+    """YouTube-VIS has one row per object, with null in frames without it."""
     rows = truth()["annotations"][:-1]
     objects: dict[tuple[int, int], list[Any]] = {}
     for row in rows:
@@ -136,8 +136,8 @@ def test_lists(tmp_path: Path) -> None:
     assert values(card) == [1, 1, 1, 12, 0, 0, 0]
 
 
-def test_lists_of_shapes(tmp_path: Path) -> None:
-    """YouTube-VIS's own: a mask a frame, null where the object is not seen."""
+def test_lists_of_masks(tmp_path: Path) -> None:
+    """YouTube-VIS masks: one per frame, null where the object is not visible."""
 
     def mask(x: int) -> dict[str, Any]:
         return {"size": [10, 30], "counts": [10 * x, 40, 260 - 10 * x]}
@@ -147,14 +147,14 @@ def test_lists_of_shapes(tmp_path: Path) -> None:
         {"id": own, "video_id": 1, "category_id": 1, "iscrowd": 0, "segmentations": own_shapes}
         for own, own_shapes in shapes.items()
     ]
-    found: Rows = [
+    predictions: Rows = [
         {"video_id": 1, "category_id": 1, "score": 0.9, "segmentations": [mask(2), None, mask(4)]},
         {"video_id": 1, "category_id": 1, "score": 0.8, "segmentations": [None, mask(8), None]},
     ]
     file = {"videos": [{"id": 1, "length": 3, "height": 10, "width": 30}],
             "categories": [{"id": 1, "name": "cat"}], "annotations": listed}  # fmt: skip
     card = ee.score(
-        written(tmp_path / "found.json", found),
+        written(tmp_path / "found.json", predictions),
         written(tmp_path / "truth.json", file),
         metrics=["TP", "FP", "FN", "FPPerFrame", "HOTATP"],
         match_threshold=1 / 3,
@@ -165,7 +165,7 @@ def test_lists_of_shapes(tmp_path: Path) -> None:
 
 
 def test_polygons_and_masks(tmp_path: Path) -> None:
-    """Polygons are drawn on the images, whose size these tell; masks say their own."""
+    """Polygons are rasterised at the size of their image; masks contain their size."""
     file = truth()
     for one in file["images"]:
         one |= {"width": 90, "height": 40}
@@ -173,16 +173,16 @@ def test_polygons_and_masks(tmp_path: Path) -> None:
         x, y, w, h = row.pop("bbox")
         row["segmentation"] = [[x, y, x + w, y, x + w, y + h, x, y + h]]
     file["annotations"].pop()
-    found = []
+    predictions = []
     for row in file["annotations"]:
         ((x, y, _, _, far, low, *_),) = row["segmentation"]
         runs = [x * 40 + y, *[low - y, 40 - low + y] * (far - x)]
         counts = [*runs[:-1], 40 * 90 - sum(runs[:-1])]
         own = {"image_id": row["image_id"], "category_id": row["category_id"], "score": 1.0}
         shape = {"size": [40, 90], "counts": counts}
-        found.append(own | {"track_id": row["instance_id"], "segmentation": shape})
+        predictions.append(own | {"track_id": row["instance_id"], "segmentation": shape})
     card = ee.score(
-        written(tmp_path / "found.json", found),
+        written(tmp_path / "found.json", predictions),
         written(tmp_path / "truth.json", file),
         metrics=["HOTA", "LocA"],
     )
@@ -190,14 +190,14 @@ def test_polygons_and_masks(tmp_path: Path) -> None:
 
 
 def test_detection_reads_images_as_before(tmp_path: Path) -> None:
-    """Without objects that are followed, a file with videos is COCO's."""
+    """A file of videos without track ids is read as COCO detection."""
     file = truth()
     for row in file["annotations"]:
         del row["instance_id"]
-    found = results()
-    for row in found:
+    predictions = results()
+    for row in predictions:
         del row["track_id"]
-    sides = written(tmp_path / "found.json", found), written(tmp_path / "truth.json", file)
+    sides = written(tmp_path / "found.json", predictions), written(tmp_path / "truth.json", file)
     assert ee.score(*sides, metrics=["AP"]).task == "detection"
 
 
@@ -212,9 +212,7 @@ def test_detection_reads_images_as_before(tmp_path: Path) -> None:
         ({"video_id": "x"}, "types_mixed", {"field": "video_id"}),
     ],
 )
-def test_what_is_refused(
-    tmp_path: Path, change: dict[str, Any], code: str, facts: dict[str, Any]
-) -> None:
+def test_refused(tmp_path: Path, change: dict[str, Any], code: str, facts: dict[str, Any]) -> None:
     rows = results()
     rows[0] |= change
     with refused(code, ee.ReadError, **facts):

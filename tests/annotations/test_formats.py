@@ -1,4 +1,4 @@
-"""What each format holds beyond boxes and labels, and what is wrong with a file of it."""
+"""Fields that each annotation format has beyond boxes and labels, and malformed files."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_voc_polygons(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (VOC.format(size="", box=""), "object 'cat' has no xmin in a bndbox"),
         (VOC.format(size="", box=BOX.replace("2.5", "x")), "<ymin> is 'x', which is not a number"),
@@ -100,11 +100,11 @@ def test_voc_polygons(tmp_path: Path) -> None:
         (VOC.format(size="", box="<polygon><x1>1</x1><y1>1</y1></polygon>"), "fewer than three"),
     ],
 )
-def test_broken_voc(text: str, said: str, tmp_path: Path) -> None:
+def test_broken_voc(text: str, message: str, tmp_path: Path) -> None:
     for name in "abc":
         put(tmp_path, f"{name}.xml", VOC.format(size="", box=BOX))
     put(tmp_path, "odd.xml", text)
-    with pytest.raises(ee.ReadError, match=rf"odd\.xml.*{said}"):
+    with pytest.raises(ee.ReadError, match=rf"odd\.xml.*{message}"):
         rows(tmp_path)
 
 
@@ -139,7 +139,7 @@ def test_cvat_shapes(tmp_path: Path) -> None:
 
 
 def test_cvat_masks(tmp_path: Path) -> None:
-    """Runs along the rows of the mask's box, the first of background."""
+    """Runs follow the rows of the mask's box and begin with background."""
     shape = '<mask label="car" occluded="0" rle="1,2,3" left="2" top="1" width="3" height="2"/>'
     (row,) = rows(put(tmp_path, "a.xml", IMAGES.format(shapes=shape))).to_dicts()
     pixels = np.zeros((6, 8), bool)
@@ -149,7 +149,7 @@ def test_cvat_masks(tmp_path: Path) -> None:
 
 
 def test_cvat_video(tmp_path: Path) -> None:
-    """Listed frames, frames between them, and none after the object has left."""
+    """Listed frames, frames between them, and no frame after the object has left."""
 
     def box(frame: int, x: float, outside: int = 0) -> str:
         return (
@@ -181,12 +181,12 @@ def test_cvat_videos(tmp_path: Path) -> None:
     )
     put(tmp_path, "a.xml", text.format(1))
     put(tmp_path, "b.xml", text.format(50))
-    found = rows(tmp_path).select("datum_id", "xmin").rows()
-    assert found == [("a_frame_000000", 1.0), ("b_frame_000000", 50.0)]
+    predictions = rows(tmp_path).select("datum_id", "xmin").rows()
+    assert predictions == [("a_frame_000000", 1.0), ("b_frame_000000", 50.0)]
 
 
 @pytest.mark.parametrize(
-    ("shape", "said"),
+    ("shape", "message"),
     [
         ('<box occluded="0" xtl="1" ytl="1" xbr="5" ybr="3"/>', "a <box> without a label"),
         ('<box label="a" xtl="1" ytl="1" xbr="5"/>', "a <box> without 'ybr'"),
@@ -196,9 +196,9 @@ def test_cvat_videos(tmp_path: Path) -> None:
         ('<mask label="a" rle="1,2" left="0" top="0" width="3" height="2"/>', "of 3 pixels, not 6"),
     ],
 )
-def test_broken_cvat(shape: str, said: str, tmp_path: Path) -> None:
+def test_broken_cvat(shape: str, message: str, tmp_path: Path) -> None:
     path = put(tmp_path, "a.xml", IMAGES.format(shapes=shape))
-    with pytest.raises(ee.ReadError, match=rf"a\.xml: .*{said}"):
+    with pytest.raises(ee.ReadError, match=rf"a\.xml: .*{message}"):
         rows(path)
 
 
@@ -236,7 +236,7 @@ def test_labelme_shapes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "said"),
+    ("shape", "message"),
     [
         ({"label": "a", "points": [[0, 0]], "shape_type": "rectangle"}, "a rectangle 'a' of 1"),
         ({"label": "a", "points": [[0, 0], [1, 1]]}, "a polygon 'a' of 2 points"),
@@ -248,9 +248,9 @@ def test_labelme_shapes(tmp_path: Path) -> None:
         ({"label": "a", "points": [[0, 0], [2, 2]], "shape_type": "mask"}, "without its pixels"),
     ],
 )
-def test_broken_labelme(shape: dict[str, Any], said: str, tmp_path: Path) -> None:
+def test_broken_labelme(shape: dict[str, Any], message: str, tmp_path: Path) -> None:
     path = put(tmp_path, "a.json", labelme(shape))
-    with pytest.raises(ee.ReadError, match=rf"a\.json: .*{said}"):
+    with pytest.raises(ee.ReadError, match=rf"a\.json: .*{message}"):
         rows(path)
 
 
@@ -285,26 +285,26 @@ def test_label_studio_regions(tmp_path: Path) -> None:
     assert "1 brushlabels" in noted(source, "objects_left_out")
 
 
-def test_label_studio_holds_both_sides(tmp_path: Path) -> None:
-    """Alone, and as either side: annotations are ground truths, predictions are detections."""
+def test_label_studio_contains_both_sides(tmp_path: Path) -> None:
+    """As one input or as either side: annotations are ground truths, predictions are detections."""
     path = export(
         tmp_path,
         [{"result": [region()]}, {"result": [region(x=0)]}],
         [{"result": [region(x=26)], "score": 0.75}],
     )
-    alone = ee.score(path)
-    assert alone.value("mAP", iou_threshold=0.75) > 0.999
-    assert alone.value("mAP", iou_threshold=0.75) == ee.score(path, path).value(
+    single = ee.score(path)
+    assert single.value("mAP", iou_threshold=0.75) > 0.999
+    assert single.value("mAP", iou_threshold=0.75) == ee.score(path, path).value(
         "mAP", iou_threshold=0.75
     )
-    assert any("1 images" in one.message for one in alone.findings)
+    assert any("1 images" in one.message for one in single.findings)
     counts = ee.convert(path, out=tmp_path / "out")
     assert counts["predictions.parquet"] == counts["groundtruths.parquet"] == 1
     assert pl.read_parquet(tmp_path / "out/predictions.parquet")["score"].to_list() == [0.75]
 
 
 def test_label_studio_names_of_images(tmp_path: Path) -> None:
-    """Of ``image`` before a caption, then of a picture's path; without an upload's prefix alone."""
+    """Use ``image``, else the path of a picture, else the id; drop the prefix of uploads."""
     for data, name in (
         ({"caption": "A man. He rides", "image": "/data/upload/1/8f3e2a1b-s_1.jpg"}, "s_1"),
         ({"note": "v1.2", "photo": "s3://b/550e8400-e29b.jpg"}, "550e8400-e29b"),
@@ -316,8 +316,8 @@ def test_label_studio_names_of_images(tmp_path: Path) -> None:
         assert rows(path)["datum_id"].to_list() == [name]
 
 
-def test_label_studio_labels_beside_regions(tmp_path: Path) -> None:
-    """As <Labels> and <Rectangle> write them; types that are not read are told of."""
+def test_label_studio_labels_next_to_regions(tmp_path: Path) -> None:
+    """Labels of <Labels> apply to <Rectangle>; types that are not read are noted."""
     place = region()["value"]
     parts = [("rectangle", "q", {}), ("labels", "q", {"labels": ["cat"]}), ("rectangle", "r", {})]
     result = [region() | {"type": t, "id": i, "value": place | more} for t, i, more in parts]
@@ -328,7 +328,7 @@ def test_label_studio_labels_beside_regions(tmp_path: Path) -> None:
     assert "1 rectangle, 1 new" in noted(source, "objects_left_out")
 
 
-def test_label_studio_tells_of_several_models(tmp_path: Path) -> None:
+def test_label_studio_notes_several_models(tmp_path: Path) -> None:
     models = [{"model_version": m, "result": [region()], "score": 0.5} for m in "AB"]
     source = opened(export(tmp_path, [{"result": [region()]}], models))
     assert source.found is not None
@@ -336,7 +336,7 @@ def test_label_studio_tells_of_several_models(tmp_path: Path) -> None:
     assert "(model versions 'A', 'B')" in noted(source, "predictions_several")
 
 
-def test_label_studio_leaves_out_what_was_cancelled(tmp_path: Path) -> None:
+def test_label_studio_skips_cancelled_annotations(tmp_path: Path) -> None:
     cancelled = {"result": [region()], "was_cancelled": True}
     source = opened(export(tmp_path, [cancelled, {"result": [region(), region()]}]))
     assert source.frame.collect().height == 2
@@ -344,7 +344,7 @@ def test_label_studio_leaves_out_what_was_cancelled(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("result", "said"),
+    ("result", "message"),
     [
         ({"type": "rectanglelabels", "value": {}}, "without original_width"),
         (region() | {"value": {"x": 1, "rectanglelabels": ["a"]}}, "without its place or label"),
@@ -353,8 +353,8 @@ def test_label_studio_leaves_out_what_was_cancelled(tmp_path: Path) -> None:
         ({"type": 3}, "no export of Label Studio"),
     ],
 )
-def test_broken_label_studio(result: dict[str, Any], said: str, tmp_path: Path) -> None:
-    with pytest.raises(ee.ReadError, match=rf"export\.json: .*{said}"):
+def test_broken_label_studio(result: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ee.ReadError, match=rf"export\.json: .*{message}"):
         rows(export(tmp_path, [{"result": [result]}]))
 
 
@@ -394,7 +394,7 @@ def test_open_images_files_with_other_flags(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("ImageID,LabelName,XMin,XMax,YMin,YMax\ni,l,0,1,0,1\ni,l,0,x,0,1\n",
          r"line 3: column 'XMax' contains 'x'"),
@@ -412,8 +412,8 @@ def test_open_images_files_with_other_flags(tmp_path: Path) -> None:
          r"line 3: a box without a class"),
     ],
 )  # fmt: skip
-def test_broken_open_images(text: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(ee.ReadError, match=rf"a\.csv.*{said}"):
+def test_broken_open_images(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(ee.ReadError, match=rf"a\.csv.*{message}"):
         rows(put(tmp_path, "a.csv", text))
 
 
@@ -457,17 +457,17 @@ def test_kitti(tmp_path: Path) -> None:
 
 def test_results_by_class(tmp_path: Path) -> None:
     """The same numbers as COCO's JSON of the same boxes; oriented boxes are polygons."""
-    some = images(0, found=True)
+    some = images(0, predictions=True)
     for image in some:
         image.stem = image.stem.replace(" ", "_")
-    truths = images(0, found=False)
+    truths = images(0, predictions=False)
     for image in truths:
         image.stem = image.stem.replace(" ", "_")
-    given = write_class_results(tmp_path, some), write_coco(tmp_path, truths, found=False)
-    whole = write_coco(tmp_path, some, found=True), given[1]
+    paths = write_class_results(tmp_path, some), write_coco(tmp_path, truths, predictions=False)
+    whole = write_coco(tmp_path, some, predictions=True), paths[1]
     stats = [
         ee.score(*sides, dialect="coco", iou_type="bbox").to_coco()["stats"]
-        for sides in (given, whole)
+        for sides in (paths, whole)
     ]
     assert stats[0] == stats[1]
     task = put(tmp_path, "obb/Task1_ship.txt", "P1 0.9 0 0 4 0 4 2 0 2\n")
@@ -482,11 +482,13 @@ def test_results_by_class(tmp_path: Path) -> None:
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_damaged_files_end_in_a_sentence(data: st.DataObject) -> None:
-    """Bytes cut out, doubled or changed anywhere: read, or refused by a named error."""
+    """Bytes cut out, doubled or changed anywhere: the file is read, or a named error refuses it."""
     name = data.draw(st.sampled_from(sorted(WRITERS)))
-    found = data.draw(st.booleans())
+    predictions = data.draw(st.booleans())
     with TemporaryDirectory() as folder, suppress(ee.InputError):
-        path = WRITERS[name](Path(folder), images(1, found=found, many=3), found=found)
+        path = WRITERS[name](
+            Path(folder), images(1, predictions=predictions, many=3), predictions=predictions
+        )
         whole = sorted(path.rglob("*") if path.is_dir() else [path])
         files = [one for one in whole if one.is_file() and one.suffix != ".jpg"]
         file = data.draw(st.sampled_from(files))
@@ -501,19 +503,19 @@ def test_damaged_files_end_in_a_sentence(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("row", ["c.jpg,,,,,", "c.jpg,,0,0,0,0", "c.jpg,/m/1,0,0,0,0"])
 def test_images_of_open_images_without_objects(row: str, tmp_path: Path) -> None:
-    """They are images, and no objects that nothing can find."""
+    """They count as images; they add no ground truths."""
     head, boxes = "ImageID,LabelName,{}XMin,YMin,XMax,YMax\n", "{},/m/1,{}0.1,0.1,0.5,0.5\n"
     text = head.format("") + "".join(boxes.format(name, "") for name in ("a.jpg", "b.jpg"))
     truth = put(tmp_path, "truth.csv", f"{text}{row}\n")
     scores = zip(("a", "b", "c"), (0.9, 0.8, 0.7), strict=True)
     lines = "".join(boxes.format(f"{name}.jpg", f"{score},") for name, score in scores)
-    found = put(tmp_path, "found.csv", head.format("Conf,") + lines)
+    predictions = put(tmp_path, "found.csv", head.format("Conf,") + lines)
     source = opened(truth)
     assert source.frame.collect().height == 2
     assert source.datums is not None
     assert source.datums["datum_id"].to_list() == ["a", "b", "c"]
     for more in ({}, {"memory_limit": "1GB"}):
-        card = ee.score(found, truth, metrics=["Counts", "AP"], **more)
+        card = ee.score(predictions, truth, metrics=["Counts", "AP"], **more)
         assert card.value("AP", iou_threshold=0.5) == pytest.approx(1)
         counts = card.metrics.filter(metric="AP")["support"].to_list()
         assert {*counts} == {2}
@@ -530,7 +532,7 @@ def square(label: str, x: float, group: int | None = None, kind: str = "polygon"
 
 
 def test_labelme_groups_are_one_object(tmp_path: Path) -> None:
-    """Two parts of one object are its area; a second label and other images are objects."""
+    """Shapes of one group are one object; other labels and images are separate objects."""
     shapes = square("a", 0, 1), square("a", 4, 1), square("b", 4, 1), square("a", 0), square("a", 1)
     path = put(tmp_path, "t/a.json", labelme(*shapes))
     put(tmp_path, "t/b.json", labelme(square("a", 4, 1)))
@@ -548,10 +550,10 @@ def test_labelme_groups_are_one_object(tmp_path: Path) -> None:
              "segmentation": [[0, 0, 2, 0, 2, 2, 0, 2], [4, 0, 6, 0, 6, 2, 4, 2]]}
         ],
     }  # fmt: skip
-    found = put(tmp_path, "found.json", json.dumps(coco))
+    predictions = put(tmp_path, "found.json", json.dumps(coco))
     truth = put(tmp_path, "one/a.json", labelme(*shapes[:2]))
     for more in ({"dialect": "coco", "iou_type": "segm"}, {"dialect": "standard"}):
-        card = ee.score(found, truth.parent, iou_thresholds=[0.99], metrics=["AP"], **more)
+        card = ee.score(predictions, truth.parent, iou_thresholds=[0.99], metrics=["AP"], **more)
         assert card.metrics["value"].drop_nulls().max() > 0.99
     counts = ee.convert(truth.parent, out=tmp_path / "out", to="coco")
     assert counts["groundtruths.json"] == 1
@@ -583,7 +585,7 @@ def test_labelme_groups_of_boxes_and_masks(shaped: bool, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_labelme_with_the_bytes_of_the_image_first(packed: bool, tmp_path: Path) -> None:
-    """As with sorted keys: shapes are far behind the first bytes of the file."""
+    """With sorted keys the image's bytes come first, so shapes are far from the start."""
     whole = json.loads(labelme(square("a", 0), square("b", 4)))
     whole["imageData"] = base64.b64encode(bytes(300_000)).decode()
     text = json.dumps(whole, sort_keys=True)

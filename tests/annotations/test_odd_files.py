@@ -1,4 +1,4 @@
-"""Files as editors, archives and other tools leave them: the same numbers, or a sentence."""
+"""Files changed by editors, archives and other tools: the same numbers, or a clear error."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def packed(path: Path) -> Path:
 
 
 def from_windows(path: Path) -> Path:
-    """A byte-order mark, its ends of lines, blank lines, and a suffix in capitals."""
+    """A byte-order mark, Windows line ends, blank lines, and a suffix in capitals."""
     rewritten(path, lambda text: b"\xef\xbb\xbf" + (text + b"\n \n").replace(b"\n", b"\r\n"))
     return renamed(path, lambda file: file.with_suffix(file.suffix.upper()))
 
@@ -71,18 +71,19 @@ def test_yolo_with_comments_float_classes_and_packed_labels(tmp_path: Path) -> N
 
 
 def test_names_with_dots(tmp_path: Path) -> None:
-    """What stands behind a dot in a name is not a file extension."""
+    """Text after a dot in a name is not a file extension."""
     (tmp_path / "a").mkdir()
-    some = {found: images(1, found=found) for found in (True, False)}
+    some = {predictions: images(1, predictions=predictions) for predictions in (True, False)}
     for side in some.values():
         for i, image in enumerate(side):
             image.stem = f"cam.{i % 2}.take {i}"
-    found = write_yolo(tmp_path / "a", some[True], found=True)
-    truth = write_yolo(tmp_path / "a", some[False], found=False)
+    predictions = write_yolo(tmp_path / "a", some[True], predictions=True)
+    truth = write_yolo(tmp_path / "a", some[False], predictions=False)
     want = numbers(
-        write_coco(tmp_path, some[True], found=True), write_coco(tmp_path, some[False], found=False)
+        write_coco(tmp_path, some[True], predictions=True),
+        write_coco(tmp_path, some[False], predictions=False),
     )
-    assert numbers(found, truth) == want
+    assert numbers(predictions, truth) == want
 
 
 @pytest.mark.parametrize(
@@ -95,26 +96,26 @@ def test_names_with_dots(tmp_path: Path) -> None:
     ],
 )
 def test_descriptions_of_data_sets(described: str, tmp_path: Path) -> None:
-    found, truth = written("yolo", tmp_path)
-    want = numbers(found, truth)
+    predictions, truth = written("yolo", tmp_path)
+    want = numbers(predictions, truth)
     (truth / "data.yaml").write_text(f"{described}names: ['a, b', 'c: d', '# e', f]\n")
     if "elsewhere" in described:
         (truth / "elsewhere").mkdir()
         shutil.move(truth / "labels", truth / "elsewhere" / "labels")
         sizes = pl.DataFrame(
-            [(one.stem, one.width, one.height) for one in images(0, found=False)],
+            [(one.stem, one.width, one.height) for one in images(0, predictions=False)],
             schema=["datum_id", "width", "height"],
             orient="row",
         )
-        assert numbers(found, truth / "data.yaml", datums=sizes) == want
+        assert numbers(predictions, truth / "data.yaml", datums=sizes) == want
         return
-    assert numbers(found, truth / "data.yaml") == want
+    assert numbers(predictions, truth / "data.yaml") == want
     (truth / "data.yaml").write_text(f"{described}nc: 4\n")
-    assert numbers(found, truth) == want
+    assert numbers(predictions, truth) == want
 
 
 def test_boxes_without_width_and_beyond_the_image(tmp_path: Path) -> None:
-    some = {found: images(2, found=found) for found in (True, False)}
+    some = {predictions: images(2, predictions=predictions) for predictions in (True, False)}
     for side in some.values():
         for image in side:
             image.boxes = [
@@ -125,26 +126,31 @@ def test_boxes_without_width_and_beyond_the_image(tmp_path: Path) -> None:
     for write in (write_coco, write_yolo, write_voc):
         folder = tmp_path / write.__name__
         folder.mkdir()
-        got = numbers(*(write(folder, some[found], found=found) for found in (True, False)))
+        got = numbers(
+            *(
+                write(folder, some[predictions], predictions=predictions)
+                for predictions in (True, False)
+            )
+        )
         want = want or got
         assert got == pytest.approx(want, abs=1e-12)
 
 
 def test_a_line_with_a_comma_too_many_is_named(tmp_path: Path) -> None:
-    found, truth = written("open-images", tmp_path)
+    predictions, truth = written("open-images", tmp_path)
     truth.write_text(truth.read_text().replace("img 003,", "img, 003,"))
     with refused("file_malformed", ee.ReadError, file=str(truth), match="header's 9"):
-        ee.score(found, truth)
+        ee.score(predictions, truth)
 
 
 def test_a_table_of_datums_that_has_none(tmp_path: Path) -> None:
-    found, truth = written("voc", tmp_path)
-    names = pl.DataFrame({"datum_id": [f"{one.stem}.jpg" for one in images(0, found=False)]})
+    predictions, truth = written("voc", tmp_path)
+    names = pl.DataFrame({"datum_id": [f"{one.stem}.jpg" for one in images(0, predictions=False)]})
     for limit in (None, "1TiB"):
-        with refused("no_common_id", column="datum_id", match="'img 0") as told:
-            ee.score(found, truth, datums=names, memory_limit=limit)
-        assert "id_format=['extension']" in str(told.value)
-    card = ee.score(found, truth, datums=names, id_format=["extension"], dialect="coco")
+        with refused("no_common_id", column="datum_id", match="'img 0") as notes:
+            ee.score(predictions, truth, datums=names, memory_limit=limit)
+        assert "id_format=['extension']" in str(notes.value)
+    card = ee.score(predictions, truth, datums=names, id_format=["extension"], dialect="coco")
     assert card.value("AP50") > 0
 
 
@@ -159,25 +165,25 @@ def test_a_table_of_datums_that_has_none(tmp_path: Path) -> None:
         ('{"data": {}, "annotations": []}', False),
     ],
 )
-def test_label_studio_is_told_by_the_keys_of_a_task(
+def test_label_studio_is_detected_by_the_keys_of_a_task(
     text: str, is_export: bool, tmp_path: Path
 ) -> None:
     (tmp_path / "a.json").write_text(text)
-    found = recognised([str(tmp_path / "a.json")])
-    assert (found is not None and found[0].name == "label-studio") is is_export
+    result = recognised([str(tmp_path / "a.json")])
+    assert (result is not None and result[0].name == "label-studio") is is_export
 
 
-def test_label_maps_beside_voc_boxes_are_told_of(tmp_path: Path) -> None:
+def test_label_maps_next_to_voc_boxes_are_noted(tmp_path: Path) -> None:
     root = tmp_path / "VOC2012"
-    write_voc(root, images(1, found=False), found=False)
-    found = write_voc(tmp_path, images(1, found=True), found=True)
-    assert not [note for note in ee.check(found, root).notes if "label maps" in note]
+    write_voc(root, images(1, predictions=False), predictions=False)
+    predictions = write_voc(tmp_path, images(1, predictions=True), predictions=True)
+    assert not [note for note in ee.check(predictions, root).notes if "label maps" in note]
     maps = root / "SegmentationClass"
     maps.mkdir()
     (maps / "a.png").write_bytes(b"")
-    (said,) = [note for note in ee.check(found, root).notes if "label maps" in note]
-    assert "1 label maps" in said
-    assert f"{maps}," in said
+    (notes,) = [note for note in ee.check(predictions, root).notes if "label maps" in note]
+    assert "1 label maps" in notes
+    assert f"{maps}," in notes
 
 
 def test_key_points_of_categories_survive(tmp_path: Path) -> None:
@@ -190,8 +196,8 @@ def test_key_points_of_categories_survive(tmp_path: Path) -> None:
     }
     (tmp_path / "truth.json").write_text(json.dumps(whole))
     ee.convert(tmp_path / "truth.json", out=tmp_path / "out", to="coco")
-    made = json.loads((tmp_path / "out" / "groundtruths.json").read_text())
-    assert made["categories"] == whole["categories"]
+    content = json.loads((tmp_path / "out" / "groundtruths.json").read_text())
+    assert content["categories"] == whole["categories"]
     whole["categories"][0]["skeleton"] = "none"
     (tmp_path / "truth.json").write_text(json.dumps(whole))
     ee.convert(tmp_path / "truth.json", out=tmp_path / "odd")

@@ -1,6 +1,6 @@
-"""Files that other tools wrote: globox 2.9.0 and supervision 0.31.2, of the same three images.
+"""Files that globox 2.9.0 and supervision 0.31.2 wrote for the same three images.
 
-supervision's VOC counts pixels from 1, so that first corners are one further.
+supervision's VOC counts pixels from 1, so first corners are greater by 1.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WRITTEN = Path(__file__).parent / "written"
 
 
 def boxes(*, classes: bool, first: int = 0) -> pl.DataFrame:
-    """What all files hold: by number of the class, or by its name."""
+    """Boxes in all files, by number or name of the class."""
     rows = [
         (image["stem"], label if classes else NAMES[label], x0 + first, y0 + first, x1, y1)
         for image in json.loads((WRITTEN / "boxes.json").read_text())
@@ -50,7 +50,7 @@ def test_the_boxes_are_those_that_were_written(name: str, classes: bool, first: 
 
 @pytest.mark.parametrize("name", ["globox/yolo", "supervision/yolo", "globox/open_images.csv"])
 def test_shares_are_those_of_the_same_boxes(name: str, tmp_path: Path) -> None:
-    """In pixels of the sizes that a table tells; text may have rounded them."""
+    """Relative boxes match in pixels, with sizes from a table; text may have rounded them."""
     listed = json.loads((WRITTEN / "boxes.json").read_text())
     sizes = pl.DataFrame(
         [(image["stem"], image["width"], image["height"]) for image in listed],
@@ -78,9 +78,11 @@ def test_names_of_classes_are_those_of_the_description() -> None:
 
 
 @pytest.mark.parametrize("name", ["globox/coco.json", "supervision/coco.json"])
-def test_coco_that_they_wrote_meets_their_other_files(name: str) -> None:
-    """By the names of images and classes."""
+def test_coco_matches_other_files_of_the_same_tool(name: str) -> None:
+    """Images and classes match by name."""
     truths = WRITTEN / name
-    found = open_source(WRITTEN / "globox" / "voc").frame.with_columns(score=pl.lit(0.5)).collect()
-    card = ee.score(found, truths, iou_type="bbox")
+    predictions = (
+        open_source(WRITTEN / "globox" / "voc").frame.with_columns(score=pl.lit(0.5)).collect()
+    )
+    card = ee.score(predictions, truths, iou_type="bbox")
     assert card.value("mAP", iou_threshold=0.75) > 0.999

@@ -1,4 +1,4 @@
-"""Boxes in plain text: a file per image against a file per class."""
+"""Boxes in plain text: one file per image, or one file per class."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SETS = {
 
 
 def write(folder: Path, some: list[tuple[str, list[str]]], line: str, seed: int = 0) -> Path:
-    """A file per image; ``line`` has the fields of each object."""
+    """Write one file per image; ``line`` is the format of an object."""
     chance = np.random.default_rng(seed)
     folder.mkdir(parents=True)
     for name, classes in some:
@@ -45,35 +45,35 @@ FOUND, TRUTH = "{c} {s} {l} {t} {r} {b}", "{c} {l} {t} {r} {b}"
 @pytest.mark.parametrize("scored", [False, True], ids=["five fields", "six fields"])
 @pytest.mark.parametrize("name", SETS)
 def test_a_file_per_image(name: str, scored: bool, tmp_path: Path) -> None:
-    """Perfect boxes, whatever both sides are given as; labels are the first fields."""
+    """Perfect boxes score 1 for folders, globs and lists of files; labels are the first fields."""
     truth = write(tmp_path / "truth", SETS[name], "{c} 1 {l} {t} {r} {b}" if scored else TRUTH)
-    found = write(tmp_path / "found", SETS[name], FOUND)
+    result = write(tmp_path / "found", SETS[name], FOUND)
     for file in truth.iterdir():  # the same boxes
-        rows = [line.split() for line in (found / file.name).read_text().splitlines()]
+        rows = [line.split() for line in (result / file.name).read_text().splitlines()]
         one = " 1" if scored else ""
         file.write_text("".join(f"{c}{one} {' '.join(box)}\n" for c, _, *box in rows))
-    pairs = [(str(found), str(truth)), (f"{found}/*.txt", f"{truth}/*.txt")]
-    pairs.append(tuple([str(f) for f in sorted(one.iterdir())] for one in (found, truth)))  # type: ignore[arg-type]
+    pairs = [(str(result), str(truth)), (f"{result}/*.txt", f"{truth}/*.txt")]
+    pairs.append(tuple([str(f) for f in sorted(one.iterdir())] for one in (result, truth)))  # type: ignore[arg-type]
     for predictions, truths in pairs:
         card = ee.score(predictions, truths, dialect="voc2012")
         assert card.value("mAP") == 1
         labels = {str(one) for one in card.metrics["label_value"].drop_nulls()}
         assert labels == {c for _, classes in SETS[name] for c in classes}
-    whole = ee.score(str(found), str(truth), dialect="voc2012", memory_limit="2GB")
+    whole = ee.score(str(result), str(truth), dialect="voc2012", memory_limit="2GB")
     assert whole.value("mAP") == 1
 
 
 def test_one_file_of_each_side(tmp_path: Path) -> None:
-    found = write(tmp_path / "found", SETS["letters"], FOUND) / "a.txt"
+    predictions = write(tmp_path / "found", SETS["letters"], FOUND) / "a.txt"
     truth = write(tmp_path / "truth", SETS["letters"], TRUTH) / "a.txt"
     assert open_source(truth).frame.collect()["datum_id"].to_list() == ["a", "a"]
-    assert ee.score(str(found), str(truth), dialect="voc2012").value("mAP") is not None
+    assert ee.score(str(predictions), str(truth), dialect="voc2012").value("mAP") is not None
     with refused("format_unknown", ee.ReadError):  # 'cat' and 'dog' may be images
-        open_source(found)
+        open_source(predictions)
 
 
 def test_numbers_of_the_two_readings_differ(tmp_path: Path) -> None:
-    """The example of two images, with and without the scores of the truths."""
+    """Two images, with and without scores in the ground truths."""
     lines = {
         "p/a": "cat .9 10 10 50 50\ndog .8 5 5 30 30\n",
         "p/b": "cat .7 10 10 50 50\ncat .95 60 60 90 90\n",
@@ -96,27 +96,27 @@ def test_numbers_of_the_two_readings_differ(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("prefix", ["comp4_det_test_", "det_val_", ""])
 def test_a_file_per_class(prefix: str, tmp_path: Path) -> None:
-    """The other side, ids and names of files tell; numbers are those of COCO's JSON."""
-    some, truths = images(0, found=True), images(0, found=False)
+    """The other side, ids and file names identify the format; numbers equal those of COCO JSON."""
+    some, truths = images(0, predictions=True), images(0, predictions=False)
     for image in (*some, *truths):
         image.stem = image.stem.replace(" ", "_")
-    given = write_class_results(tmp_path, some)
-    for file in given.iterdir():
+    paths = write_class_results(tmp_path, some)
+    for file in paths.iterdir():
         file.rename(file.with_name(file.name.replace("comp4_det_test_", prefix)))
-    truth = write_coco(tmp_path, truths, found=False)
-    whole = write_coco(tmp_path, some, found=True)
+    truth = write_coco(tmp_path, truths, predictions=False)
+    whole = write_coco(tmp_path, some, predictions=True)
     stats = [ee.score(str(one), str(truth), dialect="coco", iou_type="bbox").to_coco()["stats"]
-             for one in (given, whole)]  # fmt: skip
+             for one in (paths, whole)]  # fmt: skip
     assert stats[0] == stats[1]
 
 
-@pytest.mark.parametrize("found", [False, True])
-def test_widths_and_heights(found: bool, tmp_path: Path) -> None:
-    """Object-Detection-Metrics has them unless told otherwise."""
+@pytest.mark.parametrize("predictions", [False, True])
+def test_widths_and_heights(predictions: bool, tmp_path: Path) -> None:
+    """Object-Detection-Metrics writes widths and heights by default."""
     some = [(f"i{k}", ["car"] * 4) for k in range(6)]
-    line = "{c} {s} {l} {t} {w} {h}" if found else "{c} {l} {t} {w} {h}"
+    line = "{c} {s} {l} {t} {w} {h}" if predictions else "{c} {l} {t} {w} {h}"
     source = open_source(write(tmp_path / "by_size", some, line))
-    corners = open_source(write(tmp_path / "corners", some, FOUND if found else TRUTH))
+    corners = open_source(write(tmp_path / "corners", some, FOUND if predictions else TRUTH))
     names = ["datum_id", "xmin", "ymin", "xmax", "ymax"]
     assert source.frame.collect()[names].equals(corners.frame.collect()[names])
     assert noted(source, "boxes_by_size")
@@ -126,21 +126,23 @@ def test_widths_and_heights(found: bool, tmp_path: Path) -> None:
 def test_sides_with_and_without_widths(tmp_path: Path) -> None:
     some = [(f"i{k}", ["car"] * 4) for k in range(6)]
     truth = write(tmp_path / "truth", some, TRUTH)
-    found = write(tmp_path / "found", some, "{c} {s} {l} {t} {w} {h}")
-    assert main(["check", str(found), str(truth)]) == 1
-    assert main(["check", str(found), str(truth), "--box-format", "xywh"]) == 1  # of both sides
+    predictions = write(tmp_path / "found", some, "{c} {s} {l} {t} {w} {h}")
+    assert main(["check", str(predictions), str(truth)]) == 1
+    assert (
+        main(["check", str(predictions), str(truth), "--box-format", "xywh"]) == 1
+    )  # of both sides
 
 
 def test_a_few_inverted_boxes_are_errors_among_corners(tmp_path: Path) -> None:
     some = [(f"i{k}", ["car"] * 10) for k in range(12)]
     truth = write(tmp_path / "truth", some, TRUTH)
-    found = write(tmp_path / "found", some, FOUND)
-    for side, line in ((truth, "car 40 40 30 50\n"), (found, "car 0.5 40 40 50 30\n")):
+    predictions = write(tmp_path / "found", some, FOUND)
+    for side, line in ((truth, "car 40 40 30 50\n"), (predictions, "car 0.5 40 40 50 30\n")):
         file = side / "i0.txt"
         right = file.read_text()
         file.write_text(right + line)
         with pytest.raises(ee.InputError, match="1 inverted box "):
-            ee.score(str(found), str(truth), dialect="voc2012")
+            ee.score(str(predictions), str(truth), dialect="voc2012")
         file.write_text(right)
 
 
@@ -156,7 +158,7 @@ def test_flags_and_scores_behind_the_corners(tmp_path: Path) -> None:
     assert (frame["xmax"] > frame["xmin"]).all()
 
 
-def test_runs_of_trec_stay_what_they_are(tmp_path: Path) -> None:
+def test_runs_of_trec_are_still_trec(tmp_path: Path) -> None:
     lines = {"tag": "301 Q0 402 1 0.5 7\n301 Q0 403 2 0.4 7\n", "number": "301 0 402 1 0.5 7\n",
              "word": "q1 Q0 402 1 0.5 7\n",
              "bare": "301 Q0 402 1 0.5\n", "qrels": "301 0 402 1\n"}  # fmt: skip
@@ -179,7 +181,7 @@ def test_names_of_several_words_and_broken_lines(tmp_path: Path) -> None:
 
 
 def test_a_question_is_answered_by_a_format(tmp_path: Path) -> None:
-    """Words on both sides, more than files: nothing tells which are images."""
+    """With words on both sides and several files, images and labels cannot be distinguished."""
     folder = write(tmp_path / "found", [("x", ["car", "dog"]), ("y", ["cat", "cow"])], FOUND)
     with pytest.raises(ee.ReadError, match="image-boxes"):
         open_source(folder)
@@ -189,8 +191,8 @@ def test_a_question_is_answered_by_a_format(tmp_path: Path) -> None:
     ):
         counts = ee.convert(str(folder), out=tmp_path / name, format=name)
         assert counts["predictions.parquet"] == 4
-        found = open_source(tmp_path / name / "predictions.parquet").frame.collect()
-        assert {*found["label_value"]} == labels
+        predictions = open_source(tmp_path / name / "predictions.parquet").frame.collect()
+        assert {*predictions["label_value"]} == labels
 
 
 def test_images_without_objects_count(tmp_path: Path) -> None:
@@ -209,10 +211,10 @@ YOLO, KITTI = "0 0.5 0.5 0.2 0.2", "Car 0 0 -1.5 59 15 62 18 2.8 2.6 12 0.4 1.4 
 @pytest.mark.parametrize(
     ("line", "label"), [(YOLO, 0), (KITTI, "Car"), ("cat 10 10 50 50", "cat"), (None, "cat")]
 )
-def test_a_folder_of_empty_files_is_nothing_predicted(
+def test_a_folder_of_empty_files_has_no_predictions(
     line: str | None, label: object, tmp_path: Path
 ) -> None:
-    """YOLO, KITTI, plain boxes and Pascal VOC XML on the other side."""
+    """The other side is YOLO, KITTI, plain boxes or Pascal VOC XML."""
     for name in ("found", "truth"):
         (tmp_path / name).mkdir()
     for i in range(4):

@@ -1,4 +1,4 @@
-"""Tracks written as MOTChallenge's and KITTI's text have the numbers that they had as tables."""
+"""Tracks written as MOTChallenge and KITTI text give the same numbers as their tables."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ import evalengine as ee
 METRICS = ["HOTA", "MOTA", "IDF1", "TP", "FP", "FN", "FPPerFrame"]
 
 
-def sides(labels: tuple[str, str], **marks: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Two objects of two sequences in three frames; tracks have names, and miss one box."""
+def sides(labels: tuple[str, str], **columns: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Two objects in two sequences of three frames; tracks have names, and one box is missing."""
     rows = [
         (sequence, frame, own, label, 30.0 * own + frame / 3, 5.0)
         for sequence in ("a", "b") for frame in (1, 2, 3) for own, label in enumerate(labels)
@@ -27,10 +27,10 @@ def sides(labels: tuple[str, str], **marks: Any) -> tuple[pl.DataFrame, pl.DataF
     truth = pl.DataFrame(rows, names, orient="row").with_columns(
         xmax=pl.col("xmin") + 20.1, ymax=pl.col("ymin") + 30
     )
-    found = truth.select(
+    predictions = truth.select(
         pl.exclude("object_id"), track_id="t" + pl.col("object_id").cast(pl.String)
     )
-    return found[1:].with_columns(score=0.5), truth.with_columns(**marks)
+    return predictions[1:].with_columns(score=0.5), truth.with_columns(**columns)
 
 
 def values(card: ee.Scorecard, label: str) -> list[float]:
@@ -38,20 +38,20 @@ def values(card: ee.Scorecard, label: str) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    ("form", "labels", "marks"),
+    ("form", "labels", "columns"),
     [
         ("mot", ("pedestrian", "distractor"), {"considered": pl.col("frame") != 3}),
         ("kitti-tracking", ("Pedestrian", "Van"), {"occluded": pl.col("frame")}),
     ],
 )
 def test_numbers_stay(
-    tmp_path: Path, form: str, labels: tuple[str, str], marks: dict[str, Any]
+    tmp_path: Path, form: str, labels: tuple[str, str], columns: dict[str, Any]
 ) -> None:
-    found, truth = sides(labels, **marks)
+    predictions, truth = sides(labels, **columns)
     lengths = pl.DataFrame({"sequence": ["a", "b"], "frames": [3, 3]})
     dialect = form.removesuffix("-tracking")
-    expected = ee.score(found, truth, datums=lengths, dialect=dialect, metrics=METRICS)
-    files = ee.convert(truth, found, datums=lengths, out=tmp_path, to=form)
+    expected = ee.score(predictions, truth, datums=lengths, dialect=dialect, metrics=METRICS)
+    files = ee.convert(truth, predictions, datums=lengths, out=tmp_path, to=form)
     assert files["predictions/a.txt"] == 5
     written = [str(tmp_path / name) for name in ("predictions", "groundtruths")]
     card = ee.score(*written, dialect=dialect, metrics=METRICS)
@@ -59,26 +59,26 @@ def test_numbers_stay(
 
 
 def test_tables_of_text(tmp_path: Path) -> None:
-    """And back; a folder alone holds ground truths."""
-    found, truth = sides(("pedestrian", "car"))
-    ee.convert(truth, found, out=tmp_path / "text", to="mot")
+    """Text converts back to tables; a single folder contains ground truths."""
+    predictions, truth = sides(("pedestrian", "car"))
+    ee.convert(truth, predictions, out=tmp_path / "text", to="mot")
     text = tmp_path / "text"
     ee.convert(text / "groundtruths", text / "predictions", out=tmp_path / "tables")
-    alone = ee.convert(text / "groundtruths", out=tmp_path / "alone")
-    assert alone == {"groundtruths.parquet": 12, "datums.parquet": 2}
+    single = ee.convert(text / "groundtruths", out=tmp_path / "alone")
+    assert single == {"groundtruths.parquet": 12, "datums.parquet": 2}
     tables = [tmp_path / "tables" / f"{name}.parquet" for name in ("predictions", "groundtruths")]
-    assert ee.score(*tables).value("HOTA") == ee.score(found, truth).value("HOTA")
+    assert ee.score(*tables).value("HOTA") == ee.score(predictions, truth).value("HOTA")
 
 
 @pytest.mark.parametrize("to", ["tables", "kitti-tracking"])
 def test_the_confidence_of_a_prediction_is_its_score(tmp_path: Path, to: str) -> None:
-    """And not whether it is considered, as that of a ground truth is."""
+    """It is not the ``considered`` flag, unlike the confidence of a ground truth."""
     tracks, objects = sides(("pedestrian", "car"))
     ee.convert(objects, tracks, out=tmp_path / "text", to="mot")
     text = tmp_path / "text"
     names: Any = {"label_map": {"pedestrian": "Pedestrian", "car": "Car"}}
-    found, truth = text / "predictions", text / "groundtruths"
-    files = ee.convert(truth, found, out=tmp_path, to=to, options=names)
+    predictions, truth = text / "predictions", text / "groundtruths"
+    files = ee.convert(truth, predictions, out=tmp_path, to=to, options=names)
     if to == "tables":
         assert "considered" not in pl.read_parquet(tmp_path / "predictions.parquet").columns
         assert "considered" in pl.read_parquet(tmp_path / "groundtruths.parquet").columns
@@ -87,9 +87,9 @@ def test_the_confidence_of_a_prediction_is_its_score(tmp_path: Path, to: str) ->
 
 
 def test_frames_from_0_and_other_names(tmp_path: Path) -> None:
-    """Both sides move by one frame, and labels are renamed by a map."""
-    found, truth = sides(("person", "car"))
-    early = [side.with_columns(pl.col("frame") - 1) for side in (truth, found)]
+    """Both sides are shifted by one frame, and a map renames labels."""
+    predictions, truth = sides(("person", "car"))
+    early = [side.with_columns(pl.col("frame") - 1) for side in (truth, predictions)]
     early[1] = early[1].filter(pl.col("frame") > 0)
     renaming = {"label_map": {"person": "pedestrian"}}
     with pytest.warns(UserWarning, match="1 is added"):
@@ -101,17 +101,17 @@ def test_frames_from_0_and_other_names(tmp_path: Path) -> None:
     assert ee.score(*written).value("TP") == ee.score(early[1], early[0]).value("TP")
 
 
-def test_what_a_format_cannot_say(tmp_path: Path) -> None:
-    found, truth = sides(("pedestrian", "car"), ignored=pl.col("frame") == 2)
+def test_columns_that_a_format_cannot_store(tmp_path: Path) -> None:
+    predictions, truth = sides(("pedestrian", "car"), ignored=pl.col("frame") == 2)
     with pytest.warns(UserWarning, match="4 rows.*'ignored'"):
-        files = ee.convert(truth, found, out=tmp_path, to="mot")
+        files = ee.convert(truth, predictions, out=tmp_path, to="mot")
     assert files["groundtruths/a/gt/gt.txt"] == 4
-    for change, said in (
+    for change, message in (
         ({"label_value": pl.lit("cow")}, r"the labels 'cow'.*label_map={.cow"),
         ({"frame": pl.col("frame") - 2}, "4 rows of frames below 0"),
         ({"sequence": pl.lit("a/b")}, "names of files here, and 'a/b'"),
     ):
-        with pytest.raises(ee.InputError, match=said):
+        with pytest.raises(ee.InputError, match=message):
             ee.convert(truth.drop("ignored").with_columns(**change), out=tmp_path, to="mot")
     blank = truth.drop("ignored").with_columns(label_value=pl.lit("Van der"))
     with refused("label_unwritable", value="Van der"):
@@ -122,20 +122,20 @@ def test_what_a_format_cannot_say(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("to", ["mot", "kitti-tracking"])
-def test_sequences_of_an_earlier_conversion_are_told(tmp_path: Path, to: str) -> None:
-    found, truth = sides(("Pedestrian", "Car"))
-    heard: list[tuple[str, bool]] = []
+def test_sequences_of_an_earlier_conversion_are_reported(tmp_path: Path, to: str) -> None:
+    predictions, truth = sides(("Pedestrian", "Car"))
+    messages: list[tuple[str, bool]] = []
 
     def hear(message: str, warning: bool) -> None:
-        heard.append((message, warning))
+        messages.append((message, warning))
 
-    first = ee.convert(truth, found, out=tmp_path, to=to, tell=hear)
-    ee.convert(truth, found, out=tmp_path, to=to, tell=hear)
-    assert not any(warning for _, warning in heard)  # the same files again
-    later = [side.with_columns(sequence=pl.lit("later")) for side in (truth, found)]
+    first = ee.convert(truth, predictions, out=tmp_path, to=to, tell=hear)
+    ee.convert(truth, predictions, out=tmp_path, to=to, tell=hear)
+    assert not any(warning for _, warning in messages)  # the same files again
+    later = [side.with_columns(sequence=pl.lit("later")) for side in (truth, predictions)]
     ee.convert(*later, out=tmp_path, to=to, tell=hear)
-    [told] = [message for message, warning in heard if warning]
-    assert f"{len(first)} sequences" in told
+    [notes] = [message for message, warning in messages if warning]
+    assert f"{len(first)} sequences" in notes
 
 
 def test_drafts_of_a_killed_conversion_are_removed_by_the_next(tmp_path: Path) -> None:
@@ -152,25 +152,27 @@ write_files({"groundtruths/a.txt": die, "predictions/a.txt": die}, Path(sys.argv
     assert len(drafts) == 2
     for path in drafts:
         os.utime(path, (0, 0))
-    found, truth = sides(("Pedestrian", "Car"))
-    written = ee.convert(truth, found, out=tmp_path, to="kitti-tracking")
+    predictions, truth = sides(("Pedestrian", "Car"))
+    written = ee.convert(truth, predictions, out=tmp_path, to="kitti-tracking")
     there = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.txt*")}
     assert there == {*written}
     assert not any(path.exists() for path in drafts)
 
 
-def test_what_kitti_reads_otherwise(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+def test_labels_with_another_meaning_in_kitti(
+    tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
     for i, labels in enumerate((("Pedestrian", "Car"), ("person", "car"))):
         clean = [side.with_columns(pl.col("frame") - 1) for side in sides(labels)]
         out = tmp_path / str(i)
         ee.convert(clean[1].with_columns(truncated=1), clean[0], out=out, to="kitti-tracking")
     assert not [one for one in recwarn if one.category is UserWarning]
-    found, truth = sides(("bus", "Car"), truncated=pl.lit(0.5))
+    predictions, truth = sides(("bus", "Car"), truncated=pl.lit(0.5))
     with (
         pytest.warns(UserWarning, match=r"the labels 'bus'.*label_map={.bus.: .Car.}"),
         pytest.warns(UserWarning, match="12 fractions in 'truncated'"),
     ):
-        ee.convert(truth, found, out=tmp_path / "odd", to="kitti-tracking")
+        ee.convert(truth, predictions, out=tmp_path / "odd", to="kitti-tracking")
     file = tmp_path / "odd/groundtruths/a.txt"
     file.write_text(file.read_text().replace("Car 0 ", "Car 0.5 ") + REGION)
     predicted = tmp_path / "odd/predictions/a.txt"

@@ -1,7 +1,7 @@
-"""MOTChallenge's and KITTI's files of tracks, and what their dialects leave out.
+"""MOTChallenge and KITTI files of tracks, and the rows that their dialects ignore.
 
-Held against TrackEval's own readers when this was written: 48 random sets each of MOT15, MOT17 and
-MOT20, and 30 of KITTI, all numbers within 3e-16.
+These readers agreed with TrackEval's to within 3e-16 on 48 random sets each of MOT15, MOT17 and
+MOT20, and on 30 of KITTI.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def written(path: Path, *lines: str) -> Path:
 
 
 def mot(folder: Path) -> tuple[str, str]:
-    """A pedestrian, a distractor and a pedestrian that does not count, and tracks on all three."""
+    """A pedestrian, a distractor and a pedestrian not evaluated, with tracks on all three."""
     truth = [
         f"{frame},{own},{x},10,20,40,{counts},{kind},1"
         for frame in (1, 3)
@@ -37,12 +37,12 @@ def mot(folder: Path) -> tuple[str, str]:
     written(folder / "gt" / "S-1" / "gt" / "gt.txt", *truth)
     written(folder / "gt" / "S-1" / "det" / "det.txt", "1,-1,0,10,20,40,0.4")
     written(folder / "gt" / "S-1" / "seqinfo.ini", "[Sequence]", "name=S-1", "seqLength=4")
-    found = [
+    predictions = [
         f"{frame},{own},{x},10,20,40,0.9,-1,-1,-1"
         for frame in (1, 3)
         for own, x in ((7, 0), (8, 101), (9, 200))
     ]
-    written(folder / "found" / "S-1.txt", *found)
+    written(folder / "found" / "S-1.txt", *predictions)
     return str(folder / "found"), str(folder / "gt")
 
 
@@ -54,7 +54,7 @@ def test_mot(tmp_path: Path) -> None:
     assert [one.count for one in read] == [6, 6]
     noted(card, "not_considered", count=2)
     plain = ee.score(*sides, metrics=METRICS, label_map={"distractor": "pedestrian"})
-    assert [plain.value(name) for name in METRICS[:3]] == [2, 4, 0]  # considered is heeded
+    assert [plain.value(name) for name in METRICS[:3]] == [2, 4, 0]  # ``considered`` is respected
 
 
 def test_classes_of_motchallenge_in_another_dialect_are_noted(tmp_path: Path) -> None:
@@ -71,8 +71,8 @@ def test_classes_of_motchallenge_in_another_dialect_are_noted(tmp_path: Path) ->
     assert "mot_classes" not in {one.code for one in card.findings}
 
 
-def test_one_is_told_as_one(tmp_path: Path) -> None:
-    """One box, one row, one switch."""
+def test_singular_words_for_one(tmp_path: Path) -> None:
+    """One box, one row, one switch: messages use the singular."""
     line = "{},{},0,10,20,40,1,1,1"
     written(tmp_path / "gt" / "S" / "gt" / "gt.txt", *(line.format(i, 1) for i in (1, 2, 3)))
     written(tmp_path / "found" / "S.txt", *(line.format(i, i) for i in (1, 2)))
@@ -80,25 +80,25 @@ def test_one_is_told_as_one(tmp_path: Path) -> None:
     truth = str(tmp_path / "gt")
     why = {*ee.find_errors(str(tmp_path / "found"), truth).datums["why"]}
     assert {"1 missed", "1 switch"} <= {part for one in why for part in one.split(", ")}
-    said = ee.explain(str(tmp_path / "one"), truth)
-    assert "predictions: 1 row from" in said
+    text = ee.explain(str(tmp_path / "one"), truth)
+    assert "predictions: 1 row from" in text
     done = CliRunner().invoke(cli, ["check", str(tmp_path / "one"), truth])
     assert "predictions: 1 row\n" in done.output
 
 
 def test_tracks_without_scores(tmp_path: Path) -> None:
-    """A score is optional: one that is null everywhere, or here and there, is none."""
+    """Scores are optional: null in all rows or in some means no score."""
     line = "0 {} Car 0 0 -1.5 0 0 40 40 1.5 1.6 4 1 2 20 -1.5"
     written(tmp_path / "gt" / "0000.txt", line.format(1))
     written(tmp_path / "found" / "0000.txt", line.format(7))
     sides = str(tmp_path / "found"), str(tmp_path / "gt")
     assert ee.score(*sides, metrics=METRICS).value("TP") == 1
     ee.convert(*sides[::-1], out=tmp_path)
-    found, truth = (
+    predictions, truth = (
         pl.read_parquet(tmp_path / f"{name}.parquet") for name in ("predictions", "groundtruths")
     )
-    assert found["score"].null_count() == 1
-    none = found.with_columns(score=pl.lit(None))
+    assert predictions["score"].null_count() == 1
+    none = predictions.with_columns(score=pl.lit(None))
     assert ee.score(none, truth, metrics=METRICS).value("TP") == 1
     errors = ee.score(none, truth, metrics=["Outcomes"]).outcomes
     assert errors["score"].to_list() == [None]
@@ -114,10 +114,10 @@ def test_tracks_without_scores(tmp_path: Path) -> None:
 )
 def test_text_that_is_nearly_of_tracks_names_its_line(tmp_path: Path, lines: list[str]) -> None:
     _, truth = mot(tmp_path)
-    found = written(tmp_path / "odd" / "S-1.txt", *lines)
+    predictions = written(tmp_path / "odd" / "S-1.txt", *lines)
     with pytest.raises(ee.ReadError) as refused:
-        ee.score(str(found.parent), truth)
-    assert refused.value.facts["file"] == str(found)
+        ee.score(str(predictions.parent), truth)
+    assert refused.value.facts["file"] == str(predictions)
     assert refused.value.facts["line"] == 1
 
 
@@ -131,26 +131,26 @@ def test_frames_that_a_sequence_does_not_have_are_refused(tmp_path: Path) -> Non
     assert ee.score(*sides, dialect="mot", metrics=METRICS).value("FP") == 2
 
 
-def test_sequences_that_the_truth_does_not_have_are_told(tmp_path: Path) -> None:
+def test_sequences_without_ground_truths_are_noted(tmp_path: Path) -> None:
     sides = mot(tmp_path)
     written(tmp_path / "found" / "S-9.txt", "1,7,0,10,20,40,0.9,-1,-1,-1")
     card = ee.score(*sides, dialect="mot", metrics=METRICS)
     assert card.value("FP") == 3  # two of S-1
-    said = (
+    message = (
         "1 sequence of the predictions that the ground truths' files do not list, scored as having"
         " no ground truths (false positives): 'S-9'."
     )
-    assert said in card.notes
+    assert message in card.notes
 
 
-def test_files_of_nothing(tmp_path: Path) -> None:
-    """A tracker that found nothing in one sequence, or in any."""
-    found, truth = mot(tmp_path)
+def test_empty_files(tmp_path: Path) -> None:
+    """A tracker without boxes in one sequence, or in any."""
+    predictions, truth = mot(tmp_path)
     lines = ["1,1,0,10,20,40,1,1,1", "2,1,0,10,20,40,1,1,1"]
     written(tmp_path / "gt" / "S-2" / "gt" / "gt.txt", *lines)
     nothing = tmp_path / "found" / "S-2.txt"
     nothing.write_text("")
-    card = ee.score(found, truth, dialect="mot", metrics=METRICS)
+    card = ee.score(predictions, truth, dialect="mot", metrics=METRICS)
     assert [card.value(name) for name in METRICS[:3]] == [2, 2, 2]
     for empty in (nothing, nothing.parent):
         (tmp_path / "found" / "S-1.txt").write_text("")
@@ -163,20 +163,20 @@ def test_labels_that_a_dialect_does_not_score(tmp_path: Path) -> None:
     with refused("labels_not_evaluated", labels=["x"], match=r"label_map=\{\"x\""):
         ee.score(*sides, dialect="mot", label_map={"pedestrian": "x", "distractor": "x"})
     card = ee.score(*sides, dialect="kitti", metrics=METRICS)
-    said = "ground truths: 2 rows of labels that the dialect does not evaluate skipped."
-    assert said in card.notes
+    message = "ground truths: 2 rows of labels that the dialect does not evaluate skipped."
+    assert message in card.notes
 
 
-def test_detections_are_no_tracks(tmp_path: Path) -> None:
+def test_detections_are_not_tracks(tmp_path: Path) -> None:
     _, truth = mot(tmp_path)
-    alone = str(tmp_path / "gt" / "S-1" / "det" / "det.txt")
-    card = ee.score(alone, truth, dialect="mot", metrics=METRICS)
+    single = str(tmp_path / "gt" / "S-1" / "det" / "det.txt")
+    card = ee.score(single, truth, dialect="mot", metrics=METRICS)
     assert card.value("FN") == 2
     assert noted(card, "boxes_without_id", count=1)
 
 
 def test_kitti(tmp_path: Path) -> None:
-    """A van, a hidden car, a small box and a region take predictions along; one is wrong."""
+    """A van, an occluded car, a small box and a region absorb predictions; one is wrong."""
     rest = "-1 -1 -1 -1 -1 -1 -1"
     truth = [
         f"0 0 Car 0 0 0 0 0 50 50 {rest}",
@@ -187,32 +187,32 @@ def test_kitti(tmp_path: Path) -> None:
     ]
     boxes = ("0 0 50 50", "100 0 150 50", "200 0 250 50", "310 0 350 60", "600 0 650 20",
              "700 0 750 50")  # fmt: skip
-    found = [f"0 {i} Car -1 -1 -10 {box} {rest} 0.9" for i, box in enumerate(boxes)]
+    predictions = [f"0 {i} Car -1 -1 -10 {box} {rest} 0.9" for i, box in enumerate(boxes)]
     sides = [
         str(written(tmp_path / name / "0000.txt", *lines))
-        for name, lines in (("found", found), ("truth", truth))
+        for name, lines in (("found", predictions), ("truth", truth))
     ]
     card = ee.score(*sides, dialect="kitti", metrics=METRICS)
     assert [card.value(name) for name in METRICS[:3]] == [1, 1, 0]
     noted(card, "labels_not_evaluated", count=1)
     plain = ee.score(*sides, metrics=METRICS)
-    assert [plain.value(name) for name in METRICS[:3]] == [2, 3, 2]  # labels meet as they are
+    assert [plain.value(name) for name in METRICS[:3]] == [2, 3, 2]  # labels match unchanged
 
 
 @pytest.mark.parametrize(
-    ("line", "said"), [("1,2,x,10,20,40,1,1,1", "'x' is not a"), ("1,2,3", "3 fields")]
+    ("line", "message"), [("1,2,x,10,20,40,1,1,1", "'x' is not a"), ("1,2,3", "3 fields")]
 )
-def test_a_line_that_is_wrong(tmp_path: Path, line: str, said: str) -> None:
-    found, truth = mot(tmp_path)
+def test_a_line_that_is_wrong(tmp_path: Path, line: str, message: str) -> None:
+    predictions, truth = mot(tmp_path)
     file = tmp_path / "gt" / "S-1" / "gt" / "gt.txt"
     first, *others = file.read_text().splitlines()
     written(file, first, line, *others)
-    with refused("file_malformed", ee.ReadError, file=str(file), line=2, match=said):
-        ee.score(found, truth, dialect="mot")
+    with refused("file_malformed", ee.ReadError, file=str(file), line=2, match=message):
+        ee.score(predictions, truth, dialect="mot")
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("2.6,7,0,0,1,1,1", "'2.6'.* whole number"),
         ("2,7.5,0,0,1,1,1", "'7.5'.* whole number"),
@@ -221,23 +221,23 @@ def test_a_line_that_is_wrong(tmp_path: Path, line: str, said: str) -> None:
         ("2 7.5 Car 0 0 0 0 0 50 50 1 1 1 1 1 1 1", "'7.5'.* whole number"),
     ],
 )
-def test_frames_and_ids_are_whole(tmp_path: Path, line: str, said: str) -> None:
+def test_frames_and_ids_are_whole(tmp_path: Path, line: str, message: str) -> None:
     first = "1,7,0,0,1,1,1" if "," in line else "1 7 Car 0 0 0 0 0 50 50 1 1 1 1 1 1 1"
     file = str(written(tmp_path / "0000.txt", first, line))
-    with refused("file_malformed", file=file, line=2, match=said):
+    with refused("file_malformed", file=file, line=2, match=message):
         ee.score(file, file, task="tracking")
 
 
 @pytest.mark.parametrize("rest", ["-1.2,3,0.5", "4.4852,5.5016,0"])
 def test_points_in_space_are_no_classes(tmp_path: Path, rest: str) -> None:
-    """As in the first benchmark, whose ground truths are pedestrians all."""
+    """In the first benchmark all ground truths are pedestrians, so there are no classes."""
     file = str(written(tmp_path / "S.txt", f"1,7,0,0,9,9,1,{rest}", f"2,7,0,0,9,9,1,{rest}"))
     card = ee.score(file, file, metrics=["TP"], dialect="mot")
     assert card.value("TP", label_value="pedestrian") == 2
 
 
 def mots(folder: Path) -> tuple[str, str]:
-    """Masks of 4 x 4 pixels in a picture of 20 x 30: a car, a pedestrian and one in a region."""
+    """Masks of 4 x 4 pixels in an image of 20 x 30: a car, a pedestrian and one in a region."""
 
     def mask(x: int, side: int = 4) -> str:
         pixels = np.zeros((20, 30), np.uint8, order="F")
@@ -250,11 +250,11 @@ def mots(folder: Path) -> tuple[str, str]:
              for frame in (1, 2) for own, kind, x in ((1001, 1, 0), (2001, 2, 8))]  # fmt: skip
     truth += [f"1 10000 10 {rest} {mask(16, 6)}", f"1 10000 10 {rest} {mask(24, 6)}"]
     tracks = (5, 1, 0), (6, 2, 8), (7, 2, 17)
-    found = [f"{frame} {own} {kind} {rest} {mask(x)}"
+    predictions = [f"{frame} {own} {kind} {rest} {mask(x)}"
              for frame in (1, 2) for own, kind, x in tracks]  # fmt: skip
     written(folder / "gt" / "0002" / "gt" / "gt.txt", *truth)
     written(folder / "gt" / "0002" / "seqinfo.ini", "[Sequence]", "seqLength=5")
-    return str(written(folder / "found" / "0002.txt", *found)), str(folder / "gt")
+    return str(written(folder / "found" / "0002.txt", *predictions)), str(folder / "gt")
 
 
 def test_mots(tmp_path: Path) -> None:
@@ -267,14 +267,14 @@ def test_mots(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"), [("1 x 2 20 30 aa", "'x' is not a"), ("1 2 20 30 aa", "5 fields")]
+    ("line", "message"), [("1 x 2 20 30 aa", "'x' is not a"), ("1 2 20 30 aa", "5 fields")]
 )
-def test_a_line_of_mots_that_is_wrong(tmp_path: Path, line: str, said: str) -> None:
-    found, truth = mots(tmp_path)
-    first, *others = Path(found).read_text().splitlines()
-    written(Path(found), first, line, *others)
-    with refused("file_malformed", ee.ReadError, file=found, line=2, match=said):
-        ee.score(found, truth)
+def test_a_line_of_mots_that_is_wrong(tmp_path: Path, line: str, message: str) -> None:
+    predictions, truth = mots(tmp_path)
+    first, *others = Path(predictions).read_text().splitlines()
+    written(Path(predictions), first, line, *others)
+    with refused("file_malformed", ee.ReadError, file=predictions, line=2, match=message):
+        ee.score(predictions, truth)
 
 
 def test_negative_sizes_of_text(tmp_path: Path) -> None:

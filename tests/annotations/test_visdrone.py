@@ -1,4 +1,4 @@
-"""VisDrone's text of boxes and of tracks, next to MOTChallenge's."""
+"""VisDrone's text of boxes and of tracks, compared with MOTChallenge's."""
 
 from __future__ import annotations
 
@@ -49,15 +49,17 @@ def put(folder: Path, name: str, lines: tuple[str, ...]) -> Path:
     return folder
 
 
-def sides(tmp_path: Path, found: tuple[str, ...], truth: tuple[str, ...]) -> tuple[str, str]:
+def sides(tmp_path: Path, predictions: tuple[str, ...], truth: tuple[str, ...]) -> tuple[str, str]:
     name = "0000001_02999_d_0000005.txt"
-    return str(put(tmp_path / "found", name, found)), str(put(tmp_path / "truth", name, truth))
+    return str(put(tmp_path / "found", name, predictions)), str(
+        put(tmp_path / "truth", name, truth)
+    )
 
 
 @pytest.mark.parametrize("glob", ["", "/*.txt"])
 def test_boxes(glob: str, tmp_path: Path) -> None:
-    """Region and object with score 0 count for nothing; classes have VisDrone's names."""
-    found, truth = (side + glob for side in sides(tmp_path, FOUND, TRUTH))
+    """The region and the object with score 0 are ignored; classes have VisDrone's names."""
+    predictions, truth = (side + glob for side in sides(tmp_path, FOUND, TRUTH))
     source = open_source(truth)
     assert "score" not in source.frame.collect_schema()
     assert source.frame.collect().select("label_value", "ignore", "xmin", "ymax").rows() == [
@@ -69,16 +71,16 @@ def test_boxes(glob: str, tmp_path: Path) -> None:
     assert noted(source, "regions_left_out")
     assert noted(source, "class_others_counts")
     for more in ({}, {"memory_limit": "2GB"}):
-        card = ee.score(found, truth, dialect="voc2012", **more)
+        card = ee.score(predictions, truth, dialect="voc2012", **more)
         assert card.value("AP", label_value="car") == 1
         assert card.metrics.filter(metric="AP", label_value="car")["support"].to_list() == [1]
-    assert main(["check", found, truth]) == 0
+    assert main(["check", predictions, truth]) == 0
 
 
-def test_a_file_of_regions_alone(tmp_path: Path) -> None:
-    found, truth = sides(tmp_path, FOUND, TRUTH[:1])
+def test_a_file_with_only_regions(tmp_path: Path) -> None:
+    predictions, truth = sides(tmp_path, FOUND, TRUTH[:1])
     put(tmp_path / "truth", "two.txt", TRUTH[1:])
-    assert ee.score(found, truth).frame("metrics").height
+    assert ee.score(predictions, truth).frame("metrics").height
     (tmp_path / "truth" / "two.txt").unlink()
     source = open_source(truth)
     assert source.format == "annotations"
@@ -86,40 +88,40 @@ def test_a_file_of_regions_alone(tmp_path: Path) -> None:
 
 
 def test_results_with_scores_of_any_scale(tmp_path: Path) -> None:
-    found, _ = sides(tmp_path, ("684,8,273,116,87.5,4,-1,-1", "8,8,27,16,0,0,-1,-1"), TRUTH)
-    frame = open_source(found).frame.collect()
+    predictions, _ = sides(tmp_path, ("684,8,273,116,87.5,4,-1,-1", "8,8,27,16,0,0,-1,-1"), TRUTH)
+    frame = open_source(predictions).frame.collect()
     assert frame["score"].to_list() == [87.5]
 
 
 @pytest.mark.parametrize("glob", ["", "/*.txt"])
 def test_tracks(glob: str, tmp_path: Path) -> None:
-    """A track in a region and one of an object with score 0 count for nothing."""
+    """Tracks in the region and on the object with score 0 are ignored."""
     names = ["TP", "FP", "FN", "HOTA"]
-    found, truth = (side + glob for side in sides(tmp_path, TRACKS, TRACKED))
+    predictions, truth = (side + glob for side in sides(tmp_path, TRACKS, TRACKED))
     for more in ({}, {"memory_limit": "2GB"}):
-        card = ee.score(found, truth, metrics=names, **more)
+        card = ee.score(predictions, truth, metrics=names, **more)
         assert card.task == "tracking"
         assert [card.value(name) for name in names] == pytest.approx([3, 0, 0, 1])
         assert card.value("TP", label_value="car") == 2
-    out = ee.convert(truth, found, out=tmp_path / "out")
+    out = ee.convert(truth, predictions, out=tmp_path / "out")
     assert out["groundtruths.parquet"] == len(TRACKED)
-    made = pl.read_parquet(tmp_path / "out" / "groundtruths.parquet")
-    assert made["region"].sum() == 2
-    assert made["object_id"].n_unique() == 4
+    rows = pl.read_parquet(tmp_path / "out" / "groundtruths.parquet")
+    assert rows["region"].sum() == 2
+    assert rows["object_id"].n_unique() == 4
 
 
 def test_results_with_classes_follow_the_other_side(tmp_path: Path) -> None:
-    """Ten fields with a class are MOTChallenge's unless the ground truths are VisDrone's."""
-    found, _ = sides(tmp_path, TRACKS, TRACKED)
-    alone = open_source(found)
-    assert alone.frame.collect()["label_value"].to_list()[0] == "bicycle"
+    """Ten fields with a class are MOTChallenge, unless the ground truths are VisDrone."""
+    predictions, _ = sides(tmp_path, TRACKS, TRACKED)
+    single = open_source(predictions)
+    assert single.frame.collect()["label_value"].to_list()[0] == "bicycle"
     table = pl.DataFrame(
         {"sequence": "0000001_02999_d_0000005", "frame": [1, 2], "object_id": 1,
          "label_value": ["van", "van"], "xmin": 684.0, "ymin": 8.0, "xmax": 734.0, "ymax": 68.0}
     )  # fmt: skip
     vans = tuple(line.replace(",4,-1", ",5,-1") for line in TRACKS)
     put(tmp_path / "found", "0000001_02999_d_0000005.txt", vans)
-    card = ee.score(found, table, metrics=["TP"])
+    card = ee.score(predictions, table, metrics=["TP"])
     assert card.value("TP", label_value="van") == 2
 
 
@@ -134,7 +136,7 @@ MOT: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", MOT)
-def test_motchallenge_stays_what_it_is(name: str, tmp_path: Path) -> None:
+def test_motchallenge_is_still_motchallenge(name: str, tmp_path: Path) -> None:
     source = open_source(put(tmp_path / "s", "MOT17-02.txt", MOT[name]))
     assert source.description.startswith("MOTChallenge")
     assert source.frame.collect()["frame"].to_list() == list(range(1, len(MOT[name]) + 1))
@@ -152,7 +154,7 @@ def test_a_broken_line_is_named(line: str, tmp_path: Path) -> None:
 
 
 def test_a_broken_line_of_one_file_is_named(tmp_path: Path) -> None:
-    """Nearly all lines show the format, so that no other one reads the file."""
+    """Most lines show the format, so no other reader takes the file."""
     lines = (*TRUTH[1:3] * 10, "1,2,3,4,0.5,12,0,0")
     with pytest.raises(ee.ReadError, match=r"a\.txt, line 21"):
         open_source(put(tmp_path / "truth", "a.txt", lines))

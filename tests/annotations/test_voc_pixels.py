@@ -1,4 +1,4 @@
-"""Pascal VOC's pixels that count from 1 next to edges, by dialect."""
+"""Pascal VOC pixels that count from 1, compared with edges, by dialect."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOTE = "pixels that count from 1"
 
 
 def as_pixels(folder: Path) -> None:
-    """Move first corners of XML by one pixel, as Pascal VOC and supervision have them."""
+    """Move first corners of XML by one pixel, as Pascal VOC and supervision write them."""
     for file in folder.glob("*.xml"):
         text = file.read_text()
         for tag in ("xmin", "ymin"):
@@ -38,84 +38,89 @@ def as_pixels(folder: Path) -> None:
 
 def written(folder: Path) -> dict[str, tuple[Path, Path]]:
     """The same boxes as COCO, as VOC with edges, and as VOC with pixels from 1."""
-    sides = images(3, found=True), images(3, found=False)
-    made = {}
+    sides = images(3, predictions=True), images(3, predictions=False)
+    files = {}
     for name, write in (("coco", write_coco), ("edges", write_voc), ("pixels", write_voc)):
         here = folder / name
         here.mkdir()
-        made[name] = write(here, sides[0], found=True), write(here, sides[1], found=False)
-    for side in made["pixels"]:
+        files[name] = (
+            write(here, sides[0], predictions=True),
+            write(here, sides[1], predictions=False),
+        )
+    for side in files["pixels"]:
         as_pixels(side)
-    return made
+    return files
 
 
-def stats(found: Path, truth: Path, **options: object) -> list[float]:
-    card = ee.score(found, truth, dialect="coco", iou_type="bbox", **options)  # type: ignore[arg-type]
+def stats(predictions: Path, truth: Path, **options: object) -> list[float]:
+    card = ee.score(predictions, truth, dialect="coco", iou_type="bbox", **options)  # type: ignore[arg-type]
     values: list[float] = card.to_coco()["stats"]
     return values
 
 
 def test_dialects_that_compare_corners_as_written() -> None:
-    """All that measure whole pixels, and all of Pascal VOC."""
+    """All dialects that measure whole pixels, and all of Pascal VOC."""
     listed = {name for table in TABLES for name in table.as_written}
     measured = {name for name, one in DIALECTS.items() if one.rules.whole_pixels}
     assert listed == measured | {name for name in DIALECTS if name.startswith("voc")}
 
 
 def test_the_same_numbers_as_coco(tmp_path: Path) -> None:
-    """Whichever side is XML, in memory and in buckets."""
-    made = written(tmp_path)
-    want = pytest.approx(stats(*made["coco"]), abs=1e-12)
-    assert stats(*made["pixels"]) == want
-    assert stats(*made["edges"]) == want
-    assert stats(made["pixels"][0], made["coco"][1]) == want
-    found = write_voc(tmp_path / "mixed", images(3, found=True), found=True)
-    assert stats(found, made["pixels"][1]) == want
-    assert stats(*made["pixels"], memory_limit="2GB") == want
-    plain = stats(made["pixels"][0], made["coco"][1], box_format="xyxy")
+    """Either or both sides are XML, in memory and in buckets."""
+    files = written(tmp_path)
+    want = pytest.approx(stats(*files["coco"]), abs=1e-12)
+    assert stats(*files["pixels"]) == want
+    assert stats(*files["edges"]) == want
+    assert stats(files["pixels"][0], files["coco"][1]) == want
+    predictions = write_voc(tmp_path / "mixed", images(3, predictions=True), predictions=True)
+    assert stats(predictions, files["pixels"][1]) == want
+    assert stats(*files["pixels"], memory_limit="2GB") == want
+    plain = stats(files["pixels"][0], files["coco"][1], box_format="xyxy")
     assert plain != want
 
 
 def test_files_of_supervision(tmp_path: Path) -> None:
-    """Its own XML and COCO of one set are the same boxes."""
+    """supervision's XML and COCO of one set contain the same boxes."""
     xml, coco = WRITTEN / "supervision" / "voc", WRITTEN / "supervision" / "coco.json"
-    found = open_source(WRITTEN / "globox" / "voc").frame.with_columns(score=pl.lit(0.5)).collect()
-    cards = [ee.score(found, truth, dialect="coco", iou_type="bbox") for truth in (xml, coco)]
+    predictions = (
+        open_source(WRITTEN / "globox" / "voc").frame.with_columns(score=pl.lit(0.5)).collect()
+    )
+    cards = [ee.score(predictions, truth, dialect="coco", iou_type="bbox") for truth in (xml, coco)]
     assert [card.value("AP") for card in cards] == pytest.approx([1, 1])
     assert [any(NOTE in note for note in card.notes) for card in cards] == [True, False]
 
 
 def test_convert_gives_edges(tmp_path: Path) -> None:
-    made = written(tmp_path)
-    ee.convert(made["pixels"][1], made["pixels"][0], out=tmp_path / "coco_out", to="coco")
+    files = written(tmp_path)
+    ee.convert(files["pixels"][1], files["pixels"][0], out=tmp_path / "coco_out", to="coco")
     out = tmp_path / "coco_out" / "predictions.json", tmp_path / "coco_out" / "groundtruths.json"
-    want = pytest.approx(stats(*made["coco"]), abs=1e-12)
+    want = pytest.approx(stats(*files["coco"]), abs=1e-12)
     assert stats(*out) == want
     boxes = [
         sorted(row["bbox"] for row in json.loads(file.read_text())["annotations"])
-        for file in (out[1], made["coco"][1])
+        for file in (out[1], files["coco"][1])
     ]
     assert boxes[0] == boxes[1]
-    assert stats(made["pixels"][0], out[1]) == want
+    assert stats(files["pixels"][0], out[1]) == want
 
 
 @pytest.mark.parametrize("dialect", ["voc2007", "voc2012", "voc-detectron2", "voc-mmdetection"])
 def test_dialects_of_voc_keep_corners(dialect: str, tmp_path: Path) -> None:
-    """XML gives the number of a table with the same corners."""
-    found, truth = written(tmp_path)["pixels"]
-    tables = [open_source(side).frame.collect() for side in (found, truth)]
+    """XML gives the same number as a table with the same corners."""
+    predictions, truth = written(tmp_path)["pixels"]
+    tables = [open_source(side).frame.collect() for side in (predictions, truth)]
     cards = [ee.score(*sides, dialect=dialect, metrics=["mAP"])
-             for sides in ((found, truth), tables)]  # fmt: skip
+             for sides in ((predictions, truth), tables)]  # fmt: skip
     assert cards[0].metrics["value"].to_list() == cards[1].metrics["value"].to_list()
     assert not any(NOTE in note for note in cards[0].notes)
 
 
 def test_pixels_next_to_edges_are_noted_by_dialects_of_voc(tmp_path: Path) -> None:
-    made = written(tmp_path)
+    files = written(tmp_path)
     (tmp_path / "cvat").mkdir()
-    cvat = write_cvat(tmp_path / "cvat", images(3, found=True), found=True)
-    for found, truth in ((made["pixels"][0], made["coco"][1]), (cvat, made["pixels"][1])):
-        notes = ee.score(found, truth, dialect="voc2012").notes
+    cvat = write_cvat(tmp_path / "cvat", images(3, predictions=True), predictions=True)
+    for predictions, truth in ((files["pixels"][0], files["coco"][1]), (cvat, files["pixels"][1])):
+        notes = ee.score(predictions, truth, dialect="voc2012").notes
         assert sum(NOTE in note for note in notes) == 1
 
 
@@ -123,8 +128,8 @@ def test_pixels_next_to_edges_are_noted_by_dialects_of_voc(tmp_path: Path) -> No
 def test_results_of_the_development_kit_follow_the_ground_truths(
     pixels: bool, tmp_path: Path
 ) -> None:
-    made = written(tmp_path)
-    some = images(3, found=True)
+    files = written(tmp_path)
+    some = images(3, predictions=True)
     results = write_class_results(tmp_path, some)
     for file in results.iterdir():
         lines = [line.split() for line in file.read_text().splitlines()]
@@ -132,10 +137,10 @@ def test_results_of_the_development_kit_follow_the_ground_truths(
             line[2:4] = [f"{float(corner) + 1:g}" for corner in line[2:4]]
         lines = [[line[0].replace("%20", "_"), *line[1:]] for line in lines]
         file.write_text("".join(" ".join(line) + "\n" for line in lines))
-    truth = made["pixels" if pixels else "edges"][1]
+    truth = files["pixels" if pixels else "edges"][1]
     for file in truth.glob("* *"):
         file.rename(file.with_name(file.name.replace(" ", "_")))
-    want = ee.score(*made["coco"], metrics=["mAP"], dialect="standard").metrics["value"]
+    want = ee.score(*files["coco"], metrics=["mAP"], dialect="standard").metrics["value"]
     card = ee.score(results, truth, metrics=["mAP"], dialect="standard")
     assert card.metrics["value"].to_list() == pytest.approx(want.to_list(), abs=1e-12)
 
@@ -151,6 +156,8 @@ def test_evidence_of_edges(corner: str, edges: bool, tmp_path: Path) -> None:
     )
     source = open_source(tmp_path)
     assert any(note.kind == "corners_are_edges" for note in source.notes) == edges
-    found = source.frame.with_columns(score=pl.lit(0.5)).collect()
-    card = ee.score(found, tmp_path, metrics=["AP"], iou_thresholds=[0.99], dialect="standard")
+    predictions = source.frame.with_columns(score=pl.lit(0.5)).collect()
+    card = ee.score(
+        predictions, tmp_path, metrics=["AP"], iou_thresholds=[0.99], dialect="standard"
+    )
     assert (card.metrics["value"].drop_nulls().max() > 0.99) == edges

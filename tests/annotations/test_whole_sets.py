@@ -1,4 +1,4 @@
-"""A data set of several splits with names, against predictions of one of them in bare folders."""
+"""A data set with names and several splits, and plain folders of predictions of one split."""
 
 from __future__ import annotations
 
@@ -37,23 +37,25 @@ def predicted(folder: Path, *more: str, names: tuple[str, ...] = ("val1", "val2"
     return write(folder, {f"{name}.txt": "\n".join(lines) for name in names})
 
 
-@pytest.mark.parametrize("given", ["data.yaml", "labels"])
-def test_a_split_without_predictions_is_told_of(given: str, truth: Path, tmp_path: Path) -> None:
-    found = predicted(tmp_path / "found")
-    card = ee.score(found, truth / given)
+@pytest.mark.parametrize("paths", ["data.yaml", "labels"])
+def test_a_split_without_predictions_is_noted(paths: str, truth: Path, tmp_path: Path) -> None:
+    predictions = predicted(tmp_path / "found")
+    card = ee.score(predictions, truth / paths)
     assert card.value("mAP", iou_threshold=0.5) < 0.51
-    (said,) = card.warnings
-    assert SAID in said
-    assert "where=\"split = 'val'\"" in said
-    rest = ee.score(found, truth / given, where="split = 'val'")
+    (warnings,) = card.warnings
+    assert SAID in warnings
+    assert "where=\"split = 'val'\"" in warnings
+    rest = ee.score(predictions, truth / paths, where="split = 'val'")
     assert rest.warnings == ()
     assert rest.value("mAP", iou_threshold=0.5) == 1.0
     both = predicted(tmp_path / "both", names=("val1", "train1"))
-    told = ee.score(both, truth / given).findings  # of each split half
-    assert [one.code for one in told if one.severity == "warning"] == ["datums_without_predictions"]
+    findings = ee.score(both, truth / paths).findings  # of each split half
+    assert [one.code for one in findings if one.severity == "warning"] == [
+        "datums_without_predictions"
+    ]
 
 
-def test_the_shell_says_it_as_the_shell_has_it(
+def test_notes_of_the_shell_use_options_of_the_shell(
     truth: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["check", str(predicted(tmp_path / "found")), str(truth)]) == 1
@@ -61,38 +63,36 @@ def test_the_shell_says_it_as_the_shell_has_it(
 
 
 def test_names_of_the_other_side_are_names(truth: Path, tmp_path: Path) -> None:
-    found = predicted(tmp_path / "found")
-    assert not [note for note in ee.check(found, truth).notes if "no class names" in note]
+    predictions = predicted(tmp_path / "found")
+    assert not [note for note in ee.check(predictions, truth).notes if "no class names" in note]
     split = write(truth / "test", {"labels/val1.txt": LINES[0]})  # as Roboflow lays splits out
-    assert not [note for note in ee.check(found, split).notes if "no class names" in note]
+    assert not [note for note in ee.check(predictions, split).notes if "no class names" in note]
     bare = predicted(tmp_path / "bare", names=("val1",))
-    assert [note for note in ee.check(found, bare).notes if "no class names" in note]
+    assert [note for note in ee.check(predictions, bare).notes if "no class names" in note]
 
 
 def test_classes_beyond_the_list_are_a_warning(truth: Path, tmp_path: Path) -> None:
-    found = predicted(tmp_path / "found", "7 0.5 0.5 0.1 0.1")
-    told = noted(
-        ee.score(found, truth, where="split = 'val'"),
+    predictions = predicted(tmp_path / "found", "7 0.5 0.5 0.1 0.1")
+    note = noted(
+        ee.score(predictions, truth, where="split = 'val'"),
         "classes_not_declared",
         severity="warning",
         count=2,
     )
-    said = told.message
-    assert "2 of 6 predictions" in said
-    assert "list of 2 (7)" in said
-    assert f"first in '{found / 'val1.txt'}', '{found / 'val2.txt'}'" in said
+    message = note.message
+    assert "2 of 6 predictions" in message
+    assert "list of 2 (7)" in message
+    assert f"first in '{predictions / 'val1.txt'}', '{predictions / 'val2.txt'}'" in message
 
 
-def test_runs_that_lack_predictions_are_compared_with_a_warning(
-    truth: Path, tmp_path: Path
-) -> None:
+def test_comparing_runs_with_missing_predictions_warns(truth: Path, tmp_path: Path) -> None:
     val = truth / "labels" / "val"
     a, b = predicted(tmp_path / "a"), predicted(tmp_path / "b", names=("val1",))
-    found = ee.compare(a, b, ground_truths=val, draws=20)
-    (warning,) = found.warnings
+    result = ee.compare(a, b, ground_truths=val, draws=20)
+    (warning,) = result.warnings
     assert "(a of 0, b of 1)" in warning
-    assert [note for note in found.notes if note.startswith("b: 1 datum") and "'val2'" in note]
-    assert len([note for note in found.notes if str(val) in note and "4 objects" in note]) == 1
+    assert [note for note in result.notes if note.startswith("b: 1 datum") and "'val2'" in note]
+    assert len([note for note in result.notes if str(val) in note and "4 objects" in note]) == 1
     whole = ee.compare(a, a, ground_truths=truth, names=["a", "b"], draws=20)
     assert SAID in whole.warnings[0]
     for name, preds in (("x", a), ("y", b)):
@@ -100,17 +100,17 @@ def test_runs_that_lack_predictions_are_compared_with_a_warning(
     assert ee.compare(tmp_path / "x", tmp_path / "y", draws=20).warnings[0].startswith("many of 2")
 
 
-def test_names_stand_beside_numbers(
+def test_names_are_shown_next_to_numbers(
     truth: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     a, b = predicted(tmp_path / "a"), predicted(tmp_path / "b", names=("val1",))
-    found = ee.compare(a, b, ground_truths=truth, where="split = 'val'", draws=20)
-    assert "  1 dog AR " in repr(found)
-    assert ee.load(found.save(tmp_path / "kept")).names == found.names == {"0": "car", "1": "dog"}
+    result = ee.compare(a, b, ground_truths=truth, where="split = 'val'", draws=20)
+    assert "  1 dog AR " in repr(result)
+    assert ee.load(result.save(tmp_path / "kept")).names == result.names == {"0": "car", "1": "dog"}
     arguments = [str(b), str(truth), "--where", "split = 'val'"]
     assert main(["errors", *arguments, "--rows"]) == 0
     assert "  0 car " in capsys.readouterr().out
     assert main(["score", *arguments, "--metric", "ConfusionMatrix"]) == 0
-    said = capsys.readouterr().out
-    assert "  dog  " in said
-    assert "\n  car  " in said
+    output = capsys.readouterr().out
+    assert "  dog  " in output
+    assert "\n  car  " in output

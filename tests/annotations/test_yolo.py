@@ -1,4 +1,4 @@
-"""YOLO: every kind of line, folders as tools lay them out, and what is wrong with a line."""
+"""YOLO: every kind of line, folder layouts of common tools, and malformed lines."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_boxes_with_and_without_confidence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("truth", ["train/labels", "labels/train"])
 def test_names_repeated_across_folders(tmp_path: Path, truth: str) -> None:
-    """A given folder of labels and its parallel folder of images name the same datums."""
+    """A folder of labels and its parallel folder of images name the same datums."""
     for name in ("a/1", "b/1", "b/2"):
         label(tmp_path / truth, f"{name}.txt", BOX)
         picture(tmp_path / truth.replace("labels", "images"), f"{name}.png")
@@ -66,7 +66,7 @@ def test_names_repeated_across_folders(tmp_path: Path, truth: str) -> None:
 
 @pytest.mark.parametrize("confidence", ["", " 0.75"])
 def test_polygons_and_oriented_boxes(confidence: str, tmp_path: Path) -> None:
-    """Four points are a polygon of four corners; confidences make the count odd."""
+    """Four points are a polygon of four corners; a confidence makes the number of fields odd."""
     oriented = "0 0.5 0.25 0.75 0.5 0.5 0.75 0.25 0.5"
     label(tmp_path, "a.txt", f"{POLYGON}{confidence}\n{oriented}{confidence}\n")
     frame = rows(tmp_path)
@@ -88,13 +88,13 @@ def test_boxes_among_polygons_count_as_boxes(tmp_path: Path) -> None:
 
 
 def test_key_points(tmp_path: Path) -> None:
-    """By their flags in labels; by ``kpt_shape`` in any file; else both readings are named."""
+    """Flags in labels or ``kpt_shape`` identify key points; otherwise an error names both."""
     line = "0 0.5 0.5 0.5 0.5 0.5 0.5 2 0.25 0.25 0\n"
     label(tmp_path, "labels/a.txt", line)
     frame = rows(tmp_path / "labels")
     assert frame["keypoints"].to_list() == [[[0.5, 0.5, 2.0], [0.25, 0.25, 0.0]]]
-    found = "0 0.5 0.5 0.5 0.5 " + "0.5 0.5 0.4 0.3 " * 2 + "0.9\n"
-    label(tmp_path, "labels/a.txt", found * 3)
+    predictions = "0 0.5 0.5 0.5 0.5 " + "0.5 0.5 0.4 0.3 " * 2 + "0.9\n"
+    label(tmp_path, "labels/a.txt", predictions * 3)
     with refused("file_malformed", ee.ReadError, line=1, match="14 fields.*kpt_shape"):
         rows(tmp_path / "labels")
     label(tmp_path, "data.yaml", "names: [person]\nkpt_shape: [4, 2]\n")
@@ -104,28 +104,30 @@ def test_key_points(tmp_path: Path) -> None:
 
 
 def test_key_points_as_the_other_side_describes_them(tmp_path: Path) -> None:
-    """Predictions as Ultralytics saves them, far from the data.yaml; of lines that fit alone."""
+    """Predictions of Ultralytics have no data.yaml; the other side's applies if the lines fit."""
     label(tmp_path, "gt/labels/a.txt", "0 0.5 0.5 0.2 0.2 0.4 0.4 2 0.6 0.6 2\n")
     truth = label(tmp_path, "gt/data.yaml", "names: [person]\nkpt_shape: [2, 3]\n").parent
     line = "0 0.5 0.5 0.2 0.2 0.4 0.4 0.9 0.6 0.6 0.8 0.8\n"
-    found = label(tmp_path, "dt/labels/a.txt", line * 3).parent
-    card = ee.score(found, truth)
+    predictions = label(tmp_path, "dt/labels/a.txt", line * 3).parent
+    card = ee.score(predictions, truth)
     assert card.value("mAP", iou_threshold=0.5) == pytest.approx(1.0)
-    said = (
+    message = (
         "lines are read as a box and 2 key points of 3 numbers each, by the other side's kpt_shape"
     )
-    assert [note for note in card.notes if note.startswith(said)]
-    pose = ee.score(found, truth, iou_type="keypoints", keypoint_sigmas=[0.05, 0.05])
+    assert [note for note in card.notes if note.startswith(message)]
+    pose = ee.score(predictions, truth, iou_type="keypoints", keypoint_sigmas=[0.05, 0.05])
     assert pose.value("mAP", iou_threshold=0.5) == pytest.approx(1.0)
     label(tmp_path, "dt/labels/a.txt", f"{POLYGON} 0.9\n")
-    assert not [note for note in ee.check(found, truth).notes if note.startswith(said)]
+    assert not [note for note in ee.check(predictions, truth).notes if note.startswith(message)]
     label(tmp_path, "dt/labels/a.txt", line)
-    label(tmp_path, "dt/data.yaml", "names: [person]\n")  # that side's own word goes first
-    assert not [note for note in ee.check(found, truth).notes if note.startswith(said)]
+    label(tmp_path, "dt/data.yaml", "names: [person]\n")  # data.yaml of the side has priority
+    assert not [note for note in ee.check(predictions, truth).notes if note.startswith(message)]
 
 
 def test_polygons_at_the_edge_are_no_key_points(tmp_path: Path) -> None:
-    """Their zeros and ones are not flags: among other lines, and where a description says so."""
+    """Zeros and ones are no flags if other lines are polygons or a description has no
+    ``kpt_shape``.
+    """
     edge = "0 0.8 0.1 0.9 0.3 0.95 0.2 1 0.1 0.9 0\n"
     label(tmp_path, "a.txt", f"{edge}0 0.1 0.1 0.3 0.1 0.3 0.3 0.1 0.3\n")
     assert rows(tmp_path).select("xmin", "ymin", "xmax", "ymax").row(0) == (0.8, 0, 1, 0.3)
@@ -139,7 +141,7 @@ def test_polygons_at_the_edge_are_no_key_points(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("0 0.5 0.5 0.25\n", r"line 1: 4 fields: '0 0\.5 0\.5 0\.25'.*a class number and a box"),
         (f"{BOX}\n0 0.5 0.5 x 0.5\n", r"line 2: 'x' is not a number"),
@@ -154,14 +156,14 @@ def test_polygons_at_the_edge_are_no_key_points(tmp_path: Path) -> None:
         (f"{BOX}\n0 0.1 0.1 0.2 0.2 0.3 0.3 0.4\n7\n", r"line 3: 1 fields: '7'"),
     ],
 )
-def test_a_broken_line_is_named(text: str, said: str, tmp_path: Path) -> None:
+def test_a_broken_line_is_named(text: str, message: str, tmp_path: Path) -> None:
     label(tmp_path, "sub/b.txt", f"{BOX}\n")
     label(tmp_path, "sub/a.txt", text)
-    with pytest.raises(ee.ReadError, match=rf"sub/a\.txt, {said}"):
+    with pytest.raises(ee.ReadError, match=rf"sub/a\.txt, {message}"):
         rows(tmp_path)
 
 
-def test_a_text_file_that_holds_no_labels_is_named(tmp_path: Path) -> None:
+def test_a_text_file_without_labels_is_named(tmp_path: Path) -> None:
     for name in "abc":
         label(tmp_path, f"{name}.txt", f"{BOX}\n")
     label(tmp_path, "notes.txt", "made on Monday\n")
@@ -182,7 +184,7 @@ def test_not_utf8_and_a_byte_order_mark(tmp_path: Path) -> None:
 
 
 def data_set(folder: Path, yaml: str) -> None:
-    """Two splits, an empty label file, an image without one, and one in a subfolder."""
+    """Two splits, an empty label file, an image without label file, and an image in a subfolder."""
     for name in ("train/a", "train/deep/b", "val/c", "val/d", "val/e"):
         picture(folder, f"images/{name}.jpg")
     for name, text in (("train/a", BOX), ("train/deep/b", POLYGON), ("val/c", BOX), ("val/d", "")):
@@ -202,8 +204,8 @@ NAMED = [
 def test_a_data_set(yaml: str, tmp_path: Path) -> None:
     data_set(tmp_path, yaml)
     label(tmp_path, "train.txt", "./images/train/a.jpg\n./images/train/deep/b.jpg\n")
-    for given in (tmp_path, tmp_path / "data.yaml"):
-        source = opened(given)
+    for paths in (tmp_path, tmp_path / "data.yaml"):
+        source = opened(paths)
         assert source.datums is not None
         assert source.labels is not None
         assert source.datums.sort("datum_id").rows() == [
@@ -216,7 +218,7 @@ def test_a_data_set(yaml: str, tmp_path: Path) -> None:
 
 
 def test_one_split_of_it(tmp_path: Path) -> None:
-    """The labels of a split, with names and images from the data set around them."""
+    """Labels of a split use names and images of the data set around it."""
     data_set(tmp_path, NAMED[0])
     source = opened(tmp_path / "labels" / "val")
     assert source.datums is not None
@@ -242,28 +244,28 @@ def test_a_class_without_a_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("yaml", "line", "said"),
+    ("yaml", "line", "message"),
     [
         ("names: [a\nval: x\n", 2, "no YAML"),
         ("names: 3x\nval: images/val\n", None, "'names'"),
         ("names: {cat: 0}\nval: images/val\n", None, "'names'"),
     ],
 )
-def test_a_broken_description(yaml: str, line: int | None, said: str, tmp_path: Path) -> None:
+def test_a_broken_description(yaml: str, line: int | None, message: str, tmp_path: Path) -> None:
     data_set(tmp_path, yaml)
     file = str(tmp_path / "data.yaml")
-    with refused("file_malformed", ee.ReadError, file=file, line=line, match=said):
+    with refused("file_malformed", ee.ReadError, file=file, line=line, match=message):
         rows(tmp_path)
 
 
-def test_a_description_of_nothing(tmp_path: Path) -> None:
+def test_an_empty_description(tmp_path: Path) -> None:
     label(tmp_path, "data.yaml", "val: images/val\nnames: [cat]\n")
     with refused("file_missing", ee.ReadError, file=str(tmp_path / "data.yaml")):
         rows(tmp_path)
 
 
-def test_pixels_are_those_of_the_picture_as_shown(tmp_path: Path) -> None:
-    """A turned photograph has its width for height."""
+def test_pixels_respect_the_orientation_of_a_picture(tmp_path: Path) -> None:
+    """A rotated photograph has swapped width and height."""
     exif = Picture.Exif()
     exif[0x0112] = 6
     picture(tmp_path, "images/a.jpg", (64, 32), exif=exif)
@@ -288,7 +290,7 @@ def test_shapes_become_pixels(tmp_path: Path) -> None:
 
 
 def test_a_picture_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    """Areas would be shares, all of them small: refused where ranges of them are asked for."""
+    """Without its size, its areas would be fractions, so metrics by area range are refused."""
     for name in "abc":
         picture(tmp_path, f"images/{name}.png", (640, 320))
         label(tmp_path, f"labels/{name}.txt", f"{BOX}\n")
@@ -296,22 +298,22 @@ def test_a_picture_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     sides = tmp_path / "found", tmp_path / "labels"
     assert ee.score(*sides, dialect="coco").value("mAP", iou_threshold=0.5, area="large") > 0.999
     (tmp_path / "images" / "b.png").write_text("no picture")
-    said = "the sizes of 1 image are not known ('b'), and those of 2 are"
+    message = "the sizes of 1 image are not known ('b'), and those of 2 are"
     named = "'b.png'"
     with pytest.raises(ee.InputError) as caught:
         ee.score(*sides, dialect="coco")
-    assert str(caught.value).startswith(f"area ranges: {said}")
+    assert str(caught.value).startswith(f"area ranges: {message}")
     assert named in str(caught.value)
     card = ee.score(*sides)
     assert card.value("mAP", iou_threshold=0.5) > 0.999
-    assert [note for note in card.notes if said in note and named in note]
+    assert [note for note in card.notes if message in note and named in note]
     sizes = pl.DataFrame({"datum_id": ["b"], "width": [640], "height": [320]})
     whole = ee.score(*sides, dialect="coco", datums=sizes)
     assert whole.value("mAP", iou_threshold=0.5, area="large") > 0.999
 
 
-def test_sizes_that_nothing_says(tmp_path: Path) -> None:
-    """Told where both sides are shares, refused where the other side or the target has pixels."""
+def test_unknown_sizes(tmp_path: Path) -> None:
+    """Noted if both sides are relative; refused if the other side or the target has pixels."""
     label(tmp_path, "truths/a.txt", f"{BOX}\n")
     label(tmp_path, "found/a.txt", f"{BOX} 0.5\n")
     card = ee.score(tmp_path / "found", tmp_path / "truths")
@@ -335,15 +337,15 @@ def test_sizes_that_nothing_says(tmp_path: Path) -> None:
 
 
 def test_other_text_is_no_yolo(tmp_path: Path) -> None:
-    """A run of TREC's and a table of numbers stay what they are."""
+    """TREC runs and tables of numbers keep their format."""
     run = label(tmp_path, "run.txt", "1 Q0 d1 1 0.5 tag\n1 Q0 d2 2 0.4 tag\n")
     assert open_source(run).format == "trec"
     table = label(tmp_path, "t.txt", "datum_id,label_value\n1,2\n")
     assert open_source(table).format == "csv"
 
 
-def test_headers_say_what_gdal_says(tmp_path: Path) -> None:
-    """Of JPEGs and PNGs as writers vary them; one that is cut off has no size."""
+def test_sizes_match_gdal(tmp_path: Path) -> None:
+    """Sizes of JPEG and PNG variants; a truncated file has none."""
     from evalengine.ingest.annotations import format
 
     for turned in (None, 1, 6, 8):
@@ -354,8 +356,10 @@ def test_headers_say_what_gdal_says(tmp_path: Path) -> None:
             more = {"progressive": True, "icc_profile": b"x" * 70_000} if i else {}
             file = tmp_path / f"{i}.{suffix}"
             Picture.new(mode, (37 + i, 21)).save(file, exif=exif.tobytes(), **more)
-            known = format.sizes_of({"a": str(file)})["a"]
-            assert known == ((21, 37 + i) if turned in (6, 8) and suffix == "jpg" else (37 + i, 21))
+            expected = format.sizes_of({"a": str(file)})["a"]
+            assert expected == (
+                (21, 37 + i) if turned in (6, 8) and suffix == "jpg" else (37 + i, 21)
+            )
             file.write_bytes(file.read_bytes()[:20])
             assert format.sizes_of({"a": str(file)}) == {}
 
@@ -372,15 +376,15 @@ def test_yaml_of_other_tools_is_no_description(tmp_path: Path) -> None:
         ee.score(tmp_path, rows.drop("score"))
 
 
-def test_sizes_that_a_table_says_count_before_those_of_pictures(tmp_path: Path) -> None:
+def test_sizes_of_a_table_have_priority_over_pictures(tmp_path: Path) -> None:
     label(tmp_path, "yy/a.txt", "0 0.5 0.5 0.2 0.2\n")
     picture(tmp_path, "yy/a.jpg", (10, 10))
     sizes = pl.DataFrame({"datum_id": ["a"], "width": [100], "height": [200]})
     ee.convert(tmp_path / "yy", out=tmp_path / "out", datums=sizes)
     frame = pl.read_parquet(tmp_path / "out/groundtruths.parquet")
     assert frame.select("xmin", "ymin", "xmax", "ymax").row(0) == pytest.approx((40, 80, 60, 120))
-    found = frame.with_columns(score=0.5)
-    card = ee.score(found, tmp_path / "yy", datums=sizes, label_map={0: "a"})
+    predictions = frame.with_columns(score=0.5)
+    card = ee.score(predictions, tmp_path / "yy", datums=sizes, label_map={0: "a"})
     assert any("('a': 100 x 200, and 10 x 10)" in note for note in card.notes)
 
 
@@ -395,7 +399,7 @@ def test_folders_of_several_models(tmp_path: Path) -> None:
 
 
 def predicted(folder: Path, line: str, seed: int, many: int) -> Path:
-    """Random boxes within their images, a file each; ``line`` has the order of their fields."""
+    """Random boxes within their images, one file each; ``line`` is the order of their fields."""
     chance = np.random.default_rng(seed)
     for i in range(many):
         w, h = chance.uniform(0.02, 0.6, 2)
@@ -410,7 +414,7 @@ LAST, FIRST = "{k} {x} {y} {w} {h} {s}", "{k} {s} {x} {y} {w} {h}"
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_confidence_in_front_of_the_box(seed: int, tmp_path: Path) -> None:
-    """Boxes over the edge of the image tell it; with few lines it is a question."""
+    """Boxes that would cross the image edge reveal it; few lines are ambiguous."""
     usual = opened(predicted(tmp_path / "last", LAST, seed, 60))
     assert not any(note.kind == "confidence_first" for note in usual.notes)
     other = opened(predicted(tmp_path / "first", FIRST, seed, 60))
@@ -425,7 +429,7 @@ def test_a_confidence_in_front_of_the_box(seed: int, tmp_path: Path) -> None:
 
 
 def test_boxes_over_the_edge_are_no_confidences(tmp_path: Path) -> None:
-    """Of detectors that do not clip: a little beyond, many; or far beyond, few."""
+    """Detectors that do not clip: many boxes slightly beyond the edge, or a few far beyond."""
     lines = [f"0 0.05 0.5 0.13 0.2 0.{i}" for i in range(1, 9)]
     lines += ["0 0.05 0.5 0.4 0.2 0.9"] + ["0 0.5 0.5 0.2 0.2 0.8"] * 3
     label(tmp_path, "a.txt", "\n".join(lines))
@@ -445,6 +449,6 @@ def test_names_of_darknet_are_one_folder_up(tmp_path: Path) -> None:
     (tmp_path / "above").mkdir()
     (tmp_path / "obj_train_data").rename(tmp_path / "above" / "obj_train_data")
     (tmp_path / "obj.names").rename(tmp_path / "above" / "obj.names")
-    labels = opened(tmp_path).labels  # below the folder that was given
+    labels = opened(tmp_path).labels  # the parent of the given folder
     assert labels is not None
     assert labels["label_name"].to_list() == ["cat", "dog"]

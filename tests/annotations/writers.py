@@ -1,4 +1,4 @@
-"""The same boxes as each tool writes them, by the formats' specifications."""
+"""Writers of the same boxes in each format, by the formats' specifications."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Image(msgspec.Struct):
     boxes: list[tuple[int, float, float, float, float, float]]
 
 
-def images(seed: int, *, found: bool, many: int = 24) -> list[Image]:
-    """Random images of sizes that are powers of two, so that shares of them are exact.
+def images(seed: int, *, predictions: bool, many: int = 24) -> list[Image]:
+    """Random images whose sizes are powers of two, so that relative coordinates are exact.
 
-    Ground truths and what is found in them belong together where the seed is the same.
+    Predictions and ground truths of the same seed belong together.
     """
     chance = np.random.default_rng(seed)
-    made = []
+    result = []
     for i in range(many):
         width, height = (int(2 ** chance.integers(7, 11)) for _ in range(2))
         boxes = []
@@ -38,69 +38,69 @@ def images(seed: int, *, found: bool, many: int = 24) -> list[Image]:
             x, y = (int(chance.integers(0, side - one + 1)) for side, one in ((width, w), (height, h)))  # fmt: skip # noqa: E501
             label = int(chance.integers(0, len(NAMES)))
             moved = [int(m) * 2 for m in chance.integers(-2, 3, 4)]
-            kept, score = chance.random() < 0.8, int(chance.integers(1, 1000)) / 1024
+            present, score = chance.random() < 0.8, int(chance.integers(1, 1000)) / 1024
             box = (x, y, x + w, y + h)
-            if found:
+            if predictions:
                 box = tuple(a + b for a, b in zip(box, moved, strict=True))
                 box = (max(box[0], 0), max(box[1], 0), min(max(box[2], box[0] + 2), width),
                        min(max(box[3], box[1] + 2), height))  # fmt: skip
-            if not found or kept:
+            if not predictions or present:
                 boxes.append((label, *map(float, box), score))
-        made.append(Image(f"img {i:03d}" if i % 5 else f"img_{i:03d}", width, height, boxes))
-    return made
+        result.append(Image(f"img {i:03d}" if i % 5 else f"img_{i:03d}", width, height, boxes))
+    return result
 
 
-def write_coco(folder: Path, some: list[Image], *, found: bool) -> Path:
+def write_coco(folder: Path, some: list[Image], *, predictions: bool) -> Path:
     rows = [
         {"image_id": i, "category_id": label + 1, "bbox": [x0, y0, x1 - x0, y1 - y0]}
-        | ({"score": score} if found else
+        | ({"score": score} if predictions else
            {"id": 100 * i + k, "area": (x1 - x0) * (y1 - y0), "iscrowd": 0})
         for i, image in enumerate(some, 1)
         for k, (label, x0, y0, x1, y1, score) in enumerate(image.boxes, 1)
     ]  # fmt: skip
     whole: Any = rows
-    if not found:
+    if not predictions:
         listed = [
             {"id": i, "file_name": f"{one.stem}.jpg", "width": one.width, "height": one.height}
             for i, one in enumerate(some, 1)
         ]
         classes = [{"id": i, "name": name} for i, name in enumerate(NAMES, 1)]
         whole = {"images": listed, "categories": classes, "annotations": rows}
-    path = folder / ("results.json" if found else "instances.json")
+    path = folder / ("results.json" if predictions else "instances.json")
     path.write_text(json.dumps(whole))
     return path
 
 
-def write_yolo(folder: Path, some: list[Image], *, found: bool) -> Path:
+def write_yolo(folder: Path, some: list[Image], *, predictions: bool) -> Path:
     from PIL import Image as Picture
 
-    root = folder / ("predictions" if found else "data")
-    labels = root if found else root / "labels" / "val"
+    root = folder / ("predictions" if predictions else "data")
+    labels = root if predictions else root / "labels" / "val"
     labels.mkdir(parents=True)
     for image in some:
         lines = []
         for label, x0, y0, x1, y1, score in image.boxes:
             box = ((x0 + x1) / 2 / image.width, (y0 + y1) / 2 / image.height,
                    (x1 - x0) / image.width, (y1 - y0) / image.height)  # fmt: skip
-            lines.append(" ".join(map(repr, (label, *box, *((score,) if found else ())))))
+            lines.append(" ".join(map(repr, (label, *box, *((score,) if predictions else ())))))
         (labels / f"{image.stem}.txt").write_text("".join(f"{line}\n" for line in lines))
-        if not found:
+        if not predictions:
             pictures = root / "images" / "val"
             pictures.mkdir(parents=True, exist_ok=True)
             Picture.new("L", (image.width, image.height)).save(pictures / f"{image.stem}.jpg")
-    if not found:
+    if not predictions:
         names = "".join(f"  {i}: {json.dumps(name)}\n" for i, name in enumerate(NAMES))
         (root / "data.yaml").write_text(f"path: .\nval: images/val\nnames:\n{names}")
     return root
 
 
-def write_voc(folder: Path, some: list[Image], *, found: bool) -> Path:
-    root = folder / ("found" if found else "Annotations")
+def write_voc(folder: Path, some: list[Image], *, predictions: bool) -> Path:
+    root = folder / ("found" if predictions else "Annotations")
     root.mkdir(parents=True)
     for image in some:
         objects = "".join(
             f"<object><name>{escape(NAMES[label])}</name>"
-            + (f"<score>{score!r}</score>" if found else "<difficult>0</difficult>")
+            + (f"<score>{score!r}</score>" if predictions else "<difficult>0</difficult>")
             + f"<bndbox><xmin>{x0:g}</xmin><ymin>{y0:g}</ymin><xmax>{x1:g}</xmax>"
             f"<ymax>{y1:g}</ymax></bndbox></object>\n"
             for label, x0, y0, x1, y1, score in image.boxes
@@ -112,7 +112,7 @@ def write_voc(folder: Path, some: list[Image], *, found: bool) -> Path:
     return root
 
 
-def write_cvat(folder: Path, some: list[Image], *, found: bool) -> Path:
+def write_cvat(folder: Path, some: list[Image], *, predictions: bool) -> Path:
     parts = ['<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n<version>1.1</version>\n']
     for i, image in enumerate(some):
         parts.append(
@@ -120,24 +120,24 @@ def write_cvat(folder: Path, some: list[Image], *, found: bool) -> Path:
             f' width="{image.width}" height="{image.height}">\n'
         )
         for label, x0, y0, x1, y1, score in image.boxes:
-            said = f'<attribute name="score">{score!r}</attribute>' if found else ""
+            element = f'<attribute name="score">{score!r}</attribute>' if predictions else ""
             parts.append(
                 f'<box label={quoteattr(NAMES[label])} source="manual" occluded="0" xtl="{x0:.2f}"'
-                f' ytl="{y0:.2f}" xbr="{x1:.2f}" ybr="{y1:.2f}" z_order="0">{said}</box>\n'
+                f' ytl="{y0:.2f}" xbr="{x1:.2f}" ybr="{y1:.2f}" z_order="0">{element}</box>\n'
             )
         parts.append("</image>\n")
-    path = folder / ("found.xml" if found else "annotations.xml")
+    path = folder / ("found.xml" if predictions else "annotations.xml")
     path.write_text("".join(parts) + "</annotations>\n")
     return path
 
 
-def write_labelme(folder: Path, some: list[Image], *, found: bool) -> Path:
-    root = folder / ("found" if found else "labelme")
+def write_labelme(folder: Path, some: list[Image], *, predictions: bool) -> Path:
+    root = folder / ("found" if predictions else "labelme")
     root.mkdir()
     for image in some:
         shapes = [
             {"label": NAMES[label], "points": [[x1, y1], [x0, y0]], "group_id": None,
-             "shape_type": "rectangle", "flags": {}} | ({"score": score} if found else {})
+             "shape_type": "rectangle", "flags": {}} | ({"score": score} if predictions else {})
             for label, x0, y0, x1, y1, score in image.boxes
         ]  # fmt: skip
         whole = {"version": "5.4.1", "flags": {}, "shapes": shapes,
@@ -147,7 +147,7 @@ def write_labelme(folder: Path, some: list[Image], *, found: bool) -> Path:
     return root
 
 
-def write_label_studio(folder: Path, some: list[Image], *, found: bool) -> Path:
+def write_label_studio(folder: Path, some: list[Image], *, predictions: bool) -> Path:
     tasks = []
     for i, image in enumerate(some, 1):
         regions = [
@@ -156,29 +156,30 @@ def write_label_studio(folder: Path, some: list[Image], *, found: bool) -> Path:
              "value": {"x": x0 * 100 / image.width, "y": y0 * 100 / image.height,
                        "width": (x1 - x0) * 100 / image.width,
                        "height": (y1 - y0) * 100 / image.height, "rotation": 0,
-                       "rectanglelabels": [NAMES[label]]}} | ({"score": score} if found else {})
+                       "rectanglelabels": [NAMES[label]]}}
+            | ({"score": score} if predictions else {})
             for k, (label, x0, y0, x1, y1, score) in enumerate(image.boxes)
         ]  # fmt: skip
-        answers = {"predictions" if found else "annotations": [{"id": i, "result": regions}]}
+        answers = {"predictions" if predictions else "annotations": [{"id": i, "result": regions}]}
         tasks.append(
             {"id": i, "data": {"image": f"/data/local-files/?d=pictures/{image.stem}.jpg"},
              "annotations": [], "predictions": []} | answers
         )  # fmt: skip
-    path = folder / ("found.json" if found else "export.json")
+    path = folder / ("found.json" if predictions else "export.json")
     path.write_text(json.dumps(tasks, indent=1))
     return path
 
 
-def write_open_images(folder: Path, some: list[Image], *, found: bool) -> Path:
-    score_name = "Score" if found else "Confidence"
+def write_open_images(folder: Path, some: list[Image], *, predictions: bool) -> Path:
+    score_name = "Score" if predictions else "Confidence"
     lines = [f"ImageID,Source,LabelName,{score_name},XMin,XMax,YMin,YMax,IsGroupOf"]
     for image in some:
         lines += [
-            f"{image.stem},xclick,/m/0{label},{score if found else 1},{x0 / image.width!r},"
+            f"{image.stem},xclick,/m/0{label},{score if predictions else 1},{x0 / image.width!r},"
             f"{x1 / image.width!r},{y0 / image.height!r},{y1 / image.height!r},0"
             for label, x0, y0, x1, y1, score in image.boxes
         ]
-    path = folder / ("found.csv" if found else "boxes.csv")
+    path = folder / ("found.csv" if predictions else "boxes.csv")
     path.write_text("\n".join(lines) + "\n")
     described = "".join(f'/m/0{i},"{name}"\n' for i, name in enumerate(NAMES))
     (folder / "class-descriptions-boxable.csv").write_text(described)
