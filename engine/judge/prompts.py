@@ -69,7 +69,17 @@ _THOUGHTS = ("<think>", "</think>")
 _SHOWN = 120
 _TRUTHS = {"1": "yes", "true": "yes", "0": "no", "false": "no"}
 """Other ways to write a verdict."""
-_DECODER = json.JSONDecoder()
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse repeated keys of an object: one may correct the other."""
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        raise ValueError
+    return result
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_distinct)
 
 
 class BadReply(Exception):

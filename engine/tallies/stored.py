@@ -264,11 +264,15 @@ def _archive(path: Readable) -> zipfile.ZipFile:
         named = isinstance(source, (str, Path))
         size = os.path.getsize(source) if named else source.seek(0, os.SEEK_END)
         disjoint = sum(one.file_size for one in archive.infolist()) <= size
+        begins = min((one.header_offset for one in archive.infolist()), default=0) == 0
+        assert archive.fp is not None
+        archive.fp.seek(-_END, os.SEEK_END)
+        single = begins and archive.fp.read(4) == b"PK\x05\x06"
     except FileNotFoundError as error:
         raise ReadError(f"{path}: no such file.", code="file_missing", file=str(path)) from error
     except _DAMAGE as error:
         raise _broken(path) from error
-    if not (plain and disjoint):  # compressed, or members overlap
+    if not (plain and disjoint and single):  # compressed, overlapping members, appended files
         archive.close()
         raise _broken(path)
     return archive
@@ -283,6 +287,7 @@ def _broken(path: Readable) -> ReadError:
     )
 
 
+_END = 22  # bytes of an archive's end, without a comment
 _FIELDS = {"evalengine": str, "fingerprint": str, "things": list, "about": dict}
 
 

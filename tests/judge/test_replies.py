@@ -93,7 +93,15 @@ def test_what_stands_around_does_not_matter(text):
     assert parse(text, PROMPTS["opinions"], {"text": "t"}) == ["a"]
 
 
-@pytest.mark.parametrize("text", [f'{OPINIONS} No: {{"opinions": []}}', '["a"] or ["b"]', "[1]"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'{OPINIONS} No: {{"opinions": []}}',
+        '{"opinions": ["a"], "opinions": ["b"]}',
+        '["a"] or ["b"]',
+        "[1]",
+    ],
+)
 def test_of_several_answers_none_counts(text):
     with pytest.raises(BadReply):
         parse(text, PROMPTS["opinions"], {"text": "t"})

@@ -109,6 +109,15 @@ def test_a_file_that_was_cut_off_is_named(tmp_path: Path, left: float) -> None:
         stored.load(path)
 
 
+def test_files_that_were_joined_are_no_tally(tmp_path: Path) -> None:
+    one = _stored(tmp_path).read_bytes()
+    for name, joined in (("two", one + one), ("after", one + one[:500]), ("before", b"PK" + one)):
+        path = tmp_path / name
+        path.write_bytes(joined)
+        with refused("file_damaged", file=str(path)):
+            stored.load(path)
+
+
 def test_a_byte_that_changed_is_found(tmp_path: Path) -> None:
     path = _stored(tmp_path)
     whole = bytearray(path.read_bytes())

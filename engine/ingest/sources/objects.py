@@ -659,7 +659,7 @@ def column_of(thing: Any) -> pl.Series | None:
         return None if thing.dtype == pl.Struct else thing
     try:
         if _is(thing, "pandas", "Series") or _is(thing, "pandas", "Index"):
-            return pl.Series(thing)
+            return pl.Series(thing.copy())
         if _is(thing, "pyarrow", "Array") or _is(thing, "pyarrow", "ChunkedArray"):
             column = pl.from_arrow(thing)
             return column if isinstance(column, pl.Series) and column.dtype != pl.Struct else None
@@ -669,7 +669,7 @@ def column_of(thing: Any) -> pl.Series | None:
                 return None
             if array.ndim == 2 and array.shape[1] == 1:  # a column, as of a table
                 array = array[:, 0]
-            return pl.Series(array.tolist() if array.dtype.kind in "OU" else array)
+            return pl.Series(array.tolist() if array.dtype.kind in "OU" else array.copy())
         if isinstance(thing, Sequence) and not isinstance(thing, (str, bytes)):
             return _of_values(thing)
     except (pl.exceptions.PolarsError, TypeError, ValueError, RuntimeError, OverflowError) as error:
@@ -780,7 +780,7 @@ def _of_pandas(frame: Any) -> pl.DataFrame:
             columns=twice,
         )
     try:
-        return pl.from_pandas(frame)
+        return pl.from_pandas(frame.copy())
     except Exception:
         from .json_text import column_of_calls
 
@@ -861,11 +861,14 @@ def _refuse_deep(values: Sequence[Any]) -> None:
 def _column(values: Any, name: Any = "") -> Any:
     """Convert mixed numbers, plain or in lists, to floats, and tool calls to JSON text.
 
+    Arrays are copied, as everywhere here: Polars would share their memory, which users write again
+    before a scorecard, tally or collector is read.
+
     Raises:
         RecursionError: see :func:`_refuse_deep`.
     """
     if is_array(values):
-        return as_array(values)
+        return as_array(values).copy()
     if not isinstance(values, (list, tuple)):
         return values
     kinds = {type(value) for value in values} - {type(None)}
