@@ -59,10 +59,11 @@ def protecting(
         files that were read, as they are reported.
 
     Raises:
-        OptionError: an output is an input.
+        OptionError: an output is an input, or an address.
     """
     given = [_bare(path) for path in given]
     for output, name in outputs.items():
+        refuse_remote(output, name)
         wild = [path for path in given if not os.path.exists(path) and glob.has_magic(path)]
         refuse(output, [*given, *(one for path in wild for one in glob.iglob(path))], name)
         inside = os.path.join(_real(output), "")
@@ -104,14 +105,33 @@ def writes(path: str | os.PathLike[str]) -> None:
     """Report a file that is about to be written.
 
     Raises:
-        OptionError: the call has read it.
+        OptionError: the call has read it, or it is an address.
     """
+    refuse_remote(path)
     call = _call.get()
     if call is not None and os.path.isfile(path):
         while call is not None:
             for paths in call.read:
                 refuse(path, paths)
             call = call.outer
+
+
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # also after Path() has removed a slash
+
+
+def refuse_remote(path: str | os.PathLike[str], name: str = "") -> None:
+    """Refuse an address, which would become a local folder of that name.
+
+    Raises:
+        OptionError: the path is an address.
+    """
+    if _ADDRESS.match(os.fspath(path)):
+        raise OptionError(
+            f"{f'{name} ' if name else ''}{os.fspath(path)}: this is an address, and results are"
+            " written to local folders. Write a path, and copy the result from there.",
+            code="remote_folder",
+            option=name,
+        )
 
 
 def refuse(path: str | os.PathLike[str], files: Paths, name: str = "") -> None:

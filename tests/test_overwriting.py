@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from refusals import refused
 from segmentation.making import write
 
 import evalengine as ee
@@ -179,4 +180,27 @@ def test_jobs(here: Path, capsys: pytest.CaptureFixture[str], outputs: str) -> N
     before = same_bytes(here)
     assert main(["run", "job.toml"]) == 2
     assert "would be replaced" in capsys.readouterr().err
+    assert same_bytes(here) == before
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "score p.parquet g.parquet --out s3://bucket/run",
+        "score p.parquet g.parquet --report gs://bucket/page.html",
+        "score p.parquet g.parquet --out file:///tmp/run",
+        "fuse p.run q.run -o s3://bucket/fused.run",
+    ],
+)
+def test_commands_write_to_no_address(here: Path, line: str) -> None:
+    before = same_bytes(here)
+    assert main(line.split()) == 2
+    assert same_bytes(here) == before
+
+
+def test_a_result_is_saved_at_no_address(here: Path) -> None:
+    card = ee.score("p.parquet", "g.parquet", metrics=["Accuracy"])
+    before = same_bytes(here)
+    with refused("remote_folder"):
+        card.save("s3://bucket/run")
     assert same_bytes(here) == before

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import polars as pl
 
-from ..atomic import fresh_name, reads, swap, sweep, sync
+from ..atomic import fresh_name, reads, refuse_remote, swap, sweep, sync
 from ..exports import makers
 from ..forked import refuse_cut_off
 from ..report.provenance import command
@@ -204,7 +204,9 @@ def real_folder(directory: str | Path) -> Path:
 
     Raises:
         ResultError: the links form a cycle.
+        OptionError: an address.
     """
+    refuse_remote(directory)
     why: object = "its links lead back to themselves"
     try:
         target = Path(directory).resolve()
