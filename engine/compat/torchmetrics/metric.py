@@ -88,12 +88,12 @@ class Metric(ABC):
 
 
 def array(name: str, values: Any) -> np.ndarray[Any, Any]:
-    """Convert a tensor, on any device, or array-like to an array.
+    """Copy a tensor, on any device, or array-like to an array.
 
     Raises:
         InputError: not numeric.
     """
-    numeric = as_array(values)
+    numeric = as_array(values).copy()
     if numeric.dtype.kind not in "fiub":
         raise InputError(f"{name}: a tensor of numbers is needed, not {numeric.dtype}.")
     return numeric
