@@ -73,6 +73,9 @@ def test_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         card = ee.score(*remote, task="detection", **own)
         assert "buckets" not in card.run
         assert {"LIST", "GET"} <= {how for how, _ in store.asked}
+        nothing = store.path("predictions/night*/*.parquet")
+        with refused("file_missing", file=nothing):
+            ee.score(nothing, remote[1], task="detection", **own)
 
 
 def test_a_truncated_object_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

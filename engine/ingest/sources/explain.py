@@ -83,7 +83,11 @@ def _wide_decimals(source: Source, error: BaseException) -> str:
 
 def _unreadable(name: str, format_: str, error: BaseException) -> ReadError:
     kind = NAMES.get(format_, "table")
-    message = reason(error)
+    message = re.sub(r" \(path: [^)]*\)", "", reason(error))  # of the store's first read, any file
+    if "expanded paths were empty" in message:
+        return ReadError(
+            f"{name}: no file matches. Correct the address.", code="file_missing", file=name
+        )
     repair = _REPAIR.get(format_, "")
     if name.endswith(_COMPRESSED) and os.path.isfile(name):
         measure_text(name)  # raises if the file is damaged
