@@ -1,4 +1,4 @@
-"""Whole scorecards held against the oracle."""
+"""Checks of whole scorecards against the oracle."""
 
 from __future__ import annotations
 
@@ -22,44 +22,44 @@ assert set(THRESHOLDS) <= set(GRID)
 
 
 def same(ours: float | None, theirs: Any) -> bool:
-    """Equal within rounding, or both undefined."""
+    """Compare two numbers within rounding; both may be undefined."""
     if ours is None or theirs is None:
         return ours is None and theirs is None
     return abs(ours - float(theirs)) <= 1e-12
 
 
 def check_metrics(card: ee.Scorecard, oracle: Oracle, of: tuple[Any, ...] = ()) -> None:
-    """The metrics frame of one slice: the same rows, the same values."""
+    """Check that one slice of the metrics has the oracle's rows and values."""
     ours = numbers(of_slice(card.metrics, *of), NAMES)
-    asked = set(card.directions)
+    metrics = set(card.directions)
     expected: dict[Key, Any] = {}
     present = [label for label in oracle.labels if oracle.total(oracle.of_key(label[0]))]
     for (metric, key, value, average), number in oracle.ratios().items():
-        if metric in asked:
+        if metric in metrics:
             expected[metric, None, key, value, average, None, None] = number
     for label in oracle.labels:
-        if "Counts" in asked:
+        if "Counts" in metrics:
             for name, n in zip(("tp", "fp", "fn", "tn"), oracle.counts(label), strict=True):
                 expected["Counts", name, *label, None, None, None] = n
-        if "ROCAUC" in asked:
+        if "ROCAUC" in metrics:
             expected["ROCAUC", None, *label, None, None, None] = oracle.area(label)
             expected["AP", None, *label, None, None, None] = oracle.average_precision(label)
     for key in {label[0] for label in present}:
-        if "Accuracy" in asked:
+        if "Accuracy" in metrics:
             expected["Accuracy", None, key, None, None, None, None] = oracle.accuracy(key)
-        if "LogLoss" in asked:
+        if "LogLoss" in metrics:
             losses = oracle.losses(key)
             for name in ("LogLoss", "Brier"):
                 expected[name, None, key, None, None, None, None] = losses[name]
             for k in (1, 2):
                 expected["TopKAccuracy", None, key, None, None, k, None] = losses[k]  # type: ignore[index]
-        if "mROCAUC" in asked:
+        if "mROCAUC" in metrics:
             labels = [label for label in oracle.labels if label[0] == key]
             for metric, of_label in (("mROCAUC", oracle.area), ("mAP", oracle.average_precision)):
-                known = [(label, of_label(label)) for label in labels]
-                known = [(label, value) for label, value in known if value is not None]
-                positives = [sum(w for _, w in oracle.sides(label)[0]) for label, _ in known]
-                values = [value for _, value in known]
+                defined = [(label, of_label(label)) for label in labels]
+                defined = [(label, value) for label, value in defined if value is not None]
+                positives = [sum(w for _, w in oracle.sides(label)[0]) for label, _ in defined]
+                values = [value for _, value in defined]
                 macro = sum(values) / len(values) if values else None
                 total = sum(positives)
                 weighted = (
@@ -70,10 +70,10 @@ def check_metrics(card: ee.Scorecard, oracle: Oracle, of: tuple[Any, ...] = ()) 
                 expected[metric, None, key, None, "macro", None, None] = macro
                 expected[metric, None, key, None, "weighted", None, None] = weighted
     weightless = {key for key in expected if key not in ours}
-    for key in weightless:  # labels and keys that no weight is on make no rows
+    for key in weightless:  # labels and keys without weight have no rows
         assert oracle.weights, key
         assert expected.pop(key) in (None, 0) or key[1] == "tn", key
-    for key in set(ours) - set(expected):  # where all weights are zero, rows without a value
+    for key in set(ours) - set(expected):  # rows without a value if all weights are zero
         assert oracle.weights, key
         assert ours.pop(key) is None, key
     assert set(ours) == set(expected), (
@@ -85,7 +85,7 @@ def check_metrics(card: ee.Scorecard, oracle: Oracle, of: tuple[Any, ...] = ()) 
 
 
 def check_curves(card: ee.Scorecard, oracle: Oracle, of: tuple[Any, ...] = ()) -> None:
-    """PrecisionRecallCurve: counts, and their sums."""
+    """Check the counts of PrecisionRecallCurve and their sums."""
     rows = {}
     for row in of_slice(card.curves, *of).iter_rows(named=True):
         rows[row["label_key"], row["label_value"], row["score_threshold"]] = row
@@ -112,7 +112,7 @@ def check_curves(card: ee.Scorecard, oracle: Oracle, of: tuple[Any, ...] = ()) -
 
 
 def check_details(card: ee.Scorecard, oracle: Oracle) -> None:
-    """The detailed curve, every bucket; examples are of it; confusion; outcomes."""
+    """Check the detailed curve with its examples, the confusion matrix and the outcomes."""
     cells: dict[Key, dict[tuple[str, str], int]] = {}
     for row in card.examples.iter_rows(named=True):
         at = (row["label_key"], row["label_value"], row["score_threshold"])
@@ -121,17 +121,17 @@ def check_details(card: ee.Scorecard, oracle: Oracle) -> None:
         cells[at][bucket] = row["count"]
         assert (row["datum_id"] is not None) == (row["count"] > 0)
         if row["datum_id"] is not None:
-            alone = Oracle(
+            single = Oracle(
                 [p for p in oracle.predictions if p[0] == row["datum_id"]],
                 [t for t in oracle.truths if t[0] == row["datum_id"]],
             )
-            found = alone.cells((at[0], at[1]), at[2])
-            if found:  # a true negative may list other labels alone
-                assert set(found) == {bucket}
+            cell = single.cells((at[0], at[1]), at[2])
+            if cell:  # a true negative may list only other labels
+                assert set(cell) == {bucket}
     assert set(cells) == {(*label, t) for label in oracle.labels for t in THRESHOLDS}
-    for (key, value, threshold), found in cells.items():
+    for (key, value, threshold), cell in cells.items():
         expected = oracle.cells((key, value), threshold)
-        assert {bucket: n for bucket, n in found.items() if n} == dict(expected)
+        assert {bucket: n for bucket, n in cell.items() if n} == dict(expected)
     if oracle.several:
         return
     confusion = {

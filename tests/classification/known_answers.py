@@ -1,4 +1,4 @@
-"""Known answers of other packages, as tests of classification and text read them."""
+"""Readers of other packages' known answers, for tests of classification and text."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from known import known_answers
 
 
 def by_name(*parts: str) -> dict[str, dict[str, Any]]:
-    """Its cases by name."""
+    """Return the cases of a file by name."""
     return {case["name"]: case for case in known_answers(*parts)["cases"]}
 
 
 def plain(value: Any) -> Any:
-    """JSON with "NaN" and infinities as floats, lists and dictionaries throughout."""
+    """Convert "NaN" and infinities in JSON to floats, also within lists and dictionaries."""
     if isinstance(value, list):
         return [plain(item) for item in value]
     if isinstance(value, dict):
@@ -25,7 +25,7 @@ def plain(value: Any) -> Any:
 
 
 def close(ours: float | None, theirs: Any, tolerance: float = 1e-12) -> bool:
-    """Whether a number agrees; undefined is null with us, NaN with others."""
+    """Compare two numbers; undefined is None here and NaN in other packages."""
     if ours is None:
         return theirs is None or math.isnan(theirs)
     return theirs is not None and abs(ours - theirs) <= tolerance * max(1.0, abs(theirs))

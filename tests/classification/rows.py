@@ -1,4 +1,4 @@
-"""Frames as plain dictionaries, and lists as the tables they may be given as."""
+"""Frames as plain dictionaries, and lists as input tables of every shape."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ import evalengine as ee
 
 Key = tuple[Any, ...]
 Sides = tuple[pl.DataFrame, ...]
-"""Predictions and ground truths, or the one table."""
+"""Predictions and ground truths, or the single table."""
 
 DEFAULT = "label"
 
 NAMES = ("metric", "statistic", "label_key", "label_value", "average", "k", "score_threshold")
-"""What tells the rows of a metrics frame apart."""
+"""Key columns of a metrics frame."""
 
 
 def two_tables(actual: Sequence[Any], predicted: Sequence[Any], **more: Any) -> Sides:
-    """Long tables of hard predictions; ``weight`` goes to the ground truths."""
+    """Make long tables of hard predictions; ``weight`` is a column of the ground truths."""
     ids = list(range(len(actual)))
     truths = pl.DataFrame({"datum_id": ids, "label_value": actual, **more})
     return pl.DataFrame({"datum_id": ids, "label_value": predicted}), truths
 
 
 def one_table(actual: Sequence[Any], predicted: Sequence[Any], **more: Any) -> Sides:
-    """The same as one table."""
+    """Make the same rows as one table."""
     return (pl.DataFrame({"actual": actual, "predicted": predicted, **more}),)
 
 
@@ -39,7 +39,7 @@ def matrix_tables(
     dtype: Any = pl.Float64,
     **more: Any,
 ) -> dict[str, tuple[Sides, dict[str, Any]]]:
-    """A score matrix in every shape there is: tables, and the options they need."""
+    """Make a score matrix in every shape of input, with the options that each needs."""
     n = len(actual)
     ids = list(range(n))
     truths = pl.DataFrame({"datum_id": ids, "label_value": actual, **more})
@@ -64,12 +64,12 @@ def matrix_tables(
 
 
 def score(sides: Sides, metrics: Iterable[str], **options: Any) -> ee.Scorecard:
-    """A run of the classification task."""
+    """Run the classification task."""
     return ee.score(*sides, task="classification", metrics=list(metrics), **options)
 
 
 def label_values(card: ee.Scorecard, metric: str, key: str = DEFAULT) -> dict[Any, float | None]:
-    """Values by label."""
+    """Return the values of a metric by label."""
     rows = of_slice(card.metrics).filter(
         (pl.col("metric") == metric) & pl.col("average").is_null() & (pl.col("label_key") == key)
     )
@@ -77,12 +77,12 @@ def label_values(card: ee.Scorecard, metric: str, key: str = DEFAULT) -> dict[An
 
 
 def counts_by_cell(frame: pl.DataFrame) -> dict[Key, int]:
-    """A confusion frame of one slice: (key, actual, predicted) to count."""
+    """Map (key, actual, predicted) to the count of a confusion frame."""
     rows = frame.select("label_key", "actual", "predicted", "count").iter_rows()
     return {(key, actual, predicted): n for key, actual, predicted, n in rows}
 
 
 def curve(card: ee.Scorecard, name: str, label: Any) -> pl.DataFrame:
-    """The points of one curve of one label, in the order of the frame."""
+    """Return the points of one curve of one label, in the order of the frame."""
     frame = of_slice(card.curves).filter(pl.col("curve") == name)
     return frame.filter(pl.col("label_value") == label)

@@ -1,4 +1,4 @@
-"""Small random classification tables on which ties, strays and missing sides happen."""
+"""Small random classification tables with ties, stray rows and missing sides."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from oracles.classification import Oracle
 
 GRID = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Scores drawn, which are thresholds too."""
+"""Random scores, which are also the thresholds."""
 
 DATUMS: tuple[tuple[Any, ...], ...] = ((0, 2, 10, 11, 12), ("10", "2", "é", "Y", ""))
 LABELS: tuple[tuple[Any, ...], ...] = ((-1, 3, 12), ("a", "b", "ab"), (0, 1))
@@ -22,7 +22,7 @@ modest = settings(
     max_examples=int(os.environ.get("EVALENGINE_EXAMPLES", "12")),
     suppress_health_check=[HealthCheck.data_too_large],
 )
-"""Settings of the property tests; EVALENGINE_EXAMPLES asks for more of them."""
+"""Settings of the property tests; EVALENGINE_EXAMPLES sets the number of examples."""
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,14 @@ def by_bytes(value: Any) -> Any:
 
 @st.composite
 def drawn(
-    draw: st.DrawFn, *, several: bool = False, meeting: bool = True, distinct: bool = False
+    draw: st.DrawFn, *, several: bool = False, common: bool = True, distinct: bool = False
 ) -> Drawn:
     """Rows of both sides, one of which may be empty.
 
     Args:
         draw: given by hypothesis.
         several: whether a datum may have several true labels.
-        meeting: whether sides with rows must have a datum in common.
+        common: whether sides with rows must share a datum.
         distinct: whether scores of one datum and key all differ.
     """
     datums = draw(st.sampled_from(DATUMS))
@@ -120,7 +120,7 @@ def drawn(
             most = 3 if several else 1
             true = draw(st.lists(st.sampled_from(labels), unique=True, max_size=most))
             truths += [(datum, key, value) for value in true]
-    if meeting and predictions and truths:
+    if common and predictions and truths:
         both = {row[0] for row in predictions} & {row[0] for row in truths}
         if not both:
             datum, key, _ = truths[0]

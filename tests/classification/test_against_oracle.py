@@ -1,4 +1,4 @@
-"""Random small tables: every number is the oracle's; what must not matter does not."""
+"""Random small tables: all numbers equal the oracle's and depend on no irrelevant property."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SEVERAL = [*HARD, *RANKED]
 
 
 def run(tables: Drawn, **options: Any) -> ee.Scorecard:
-    """A run with everything that fits."""
+    """Run every metric that fits the tables."""
     weights = options.pop("sample_weights", None)
     return score(
         tables.frames(weights),
@@ -45,7 +45,7 @@ def run(tables: Drawn, **options: Any) -> ee.Scorecard:
 @modest
 @given(st.data())
 def test_everything(several: bool, data: st.DataObject) -> None:
-    """Metrics, curves, buckets, confusion and outcomes, of one label a datum or several."""
+    """Metrics, curves, examples, confusion and outcomes, with one label per datum or several."""
     tables = data.draw(drawn(several=several))
     card, oracle = run(tables), tables.oracle()
     check_metrics(card, oracle)
@@ -55,7 +55,7 @@ def test_everything(several: bool, data: st.DataObject) -> None:
 
 
 def check_sums(card: ee.Scorecard, tables: Drawn) -> None:
-    """tp + fp are the predictions that reach a threshold, tp + fn the truths."""
+    """tp + fp are the predictions at or above a threshold, tp + fn the ground truths."""
     for row in card.curves.iter_rows(named=True):
         label = (row["label_key"], row["label_value"])
         reaching = [p for p in tables.predictions if p[1:3] == label]
@@ -73,11 +73,11 @@ def check_sums(card: ee.Scorecard, tables: Drawn) -> None:
 @modest
 @given(drawn(), st.data())
 def test_sample_weights(tables: Drawn, data: st.DataObject) -> None:
-    """A column ``weight``; datums without truth count once."""
+    """Column ``weight``: datums without ground truth have weight 1."""
     weights = data.draw(some_weights(tables.datums))
-    known = {row[0] for row in tables.truths}
+    labelled = {row[0] for row in tables.truths}
     card = run(tables, sample_weights=weights)
-    oracle = tables.oracle({d: w for d, w in weights.items() if d in known})
+    oracle = tables.oracle({d: w for d, w in weights.items() if d in labelled})
     check_metrics(card, oracle)
     check_curves(card, oracle)
 
@@ -85,7 +85,7 @@ def test_sample_weights(tables: Drawn, data: st.DataObject) -> None:
 @modest
 @given(st.one_of(drawn(), drawn(several=True)))
 def test_slices(tables: Drawn) -> None:
-    """A slice's numbers are those of its datums alone (Brier's halves go by the run's labels)."""
+    """A slice has the numbers of its datums; the factor of Brier follows the labels of the run."""
     card = run(tables, by="part", datums=tables.datum_table())
     for group in sorted(set(tables.groups.values())):
         inside = [datum for datum, name in tables.groups.items() if name == group]
@@ -98,7 +98,7 @@ def test_slices(tables: Drawn) -> None:
 @modest
 @given(drawn(distinct=True), st.randoms(use_true_random=False))
 def test_row_order(tables: Drawn, random: Any) -> None:
-    """Rows in another order: the same frames, where no score ties within a datum."""
+    """Shuffled rows give the same frames if no score ties within a datum."""
     predictions, truths = list(tables.predictions), list(tables.truths)
     random.shuffle(predictions)
     random.shuffle(truths)
@@ -113,7 +113,7 @@ def test_row_order(tables: Drawn, random: Any) -> None:
 @modest
 @given(drawn())
 def test_kinds_of_ids_and_labels(tables: Drawn) -> None:
-    """Ids and labels as strings that sort as they did: the same numbers."""
+    """Ids and labels as strings in the same order give the same numbers."""
     ids = {datum: f"d{at}" for at, datum in enumerate(sorted(tables.datums, key=by_bytes))}
     labels = {value: f"l{at}" for at, value in enumerate(sorted(tables.labels, key=by_bytes))}
     other = Drawn(
@@ -126,9 +126,10 @@ def test_kinds_of_ids_and_labels(tables: Drawn) -> None:
     )
     first, second = run(tables), run(other)
     for name in ("metrics", "curves", "confusion", "examples"):
-        told = ["label_value", "actual", "predicted", "datum_id"]
+        columns = ["label_value", "actual", "predicted", "datum_id"]
         assert_frame_equal(
-            first.frame(name).drop(told, strict=False), second.frame(name).drop(told, strict=False)
+            first.frame(name).drop(columns, strict=False),
+            second.frame(name).drop(columns, strict=False),
         )
         for column in {"label_value", "actual", "predicted"} & set(first.frame(name).columns):
             mine = [labels.get(v) for v in first.frame(name)[column].to_list()]
@@ -137,7 +138,7 @@ def test_kinds_of_ids_and_labels(tables: Drawn) -> None:
 
 @pytest.mark.parametrize("several", [False, True])
 def test_the_oracle_by_hand(several: bool) -> None:
-    """The oracle itself, on numbers worked out on paper."""
+    """The oracle agrees with numbers worked out by hand."""
     tables = Drawn(
         (("u", "k", "a", 0.9), ("u", "k", "b", 0.2), ("v", "k", "a", 0.6), ("w", "k", "b", 0.7)),
         (("u", "k", "a"), ("v", "k", "b")),

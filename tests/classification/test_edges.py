@@ -26,7 +26,7 @@ SCORED = ["ROCAUC", "LogLoss"]
 
 
 def sides(predictions: list[tuple[Any, ...]], truths: list[tuple[Any, ...]]) -> Sides:
-    """Long tables of (datum, label[, score])."""
+    """Make long tables of (datum, label[, score])."""
     names = ["datum_id", "label_value", "score"]
     width = len(predictions[0])
     return (
@@ -39,12 +39,12 @@ GOOD = sides([(1, "a", 0.9), (1, "b", 0.1), (2, "a", 0.3), (2, "b", 0.7)], [(1, 
 
 
 def changed(side: int, **columns: Any) -> Sides:
-    """The good tables with a column of one side replaced."""
-    made = list(GOOD)
-    made[side] = made[side].with_columns(
+    """Replace columns of one side of the valid tables."""
+    tables = list(GOOD)
+    tables[side] = tables[side].with_columns(
         pl.Series(name, values) for name, values in columns.items()
     )
-    return tuple(made)
+    return tuple(tables)
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_no_such_f(metric: str) -> None:
     ["MCC", "CohenKappaQuadratic", "TopKAccuracy", "LogLoss", "ECE", "ConfusionMatrix", "Outcomes"],
 )
 def test_metrics_of_one_label(metric: str) -> None:
-    """What has no meaning for several labels a datum is refused, not made up."""
+    """Metrics that are undefined for several labels per datum are refused."""
     with pytest.raises(ee.OptionError, match=f"{metric}: undefined"):
         score(GOOD, [metric], multilabel=True)
 
@@ -186,7 +186,7 @@ def test_metrics_of_one_label(metric: str) -> None:
 @pytest.mark.parametrize("metric", ["ROCAUC", "AP", "LogLoss", "TopKAccuracy", "ROCCurve", "ECE"])
 @pytest.mark.parametrize("several", [None, True])
 def test_no_scores(metric: str, several: bool | None) -> None:
-    """A metric of scores that was named needs scores; of the default set it is left out."""
+    """Without scores, a named metric of scores is refused; a default one is skipped."""
     tables = two_tables(["a", "b"], ["a", "a"])
     if several and metric in ("LogLoss", "TopKAccuracy", "ECE"):
         return
@@ -198,7 +198,7 @@ def test_no_scores(metric: str, several: bool | None) -> None:
 
 
 def test_several_labels_without_scores() -> None:
-    """Every row is predicted."""
+    """Every listed row is predicted."""
     tables = sides([(1, "a"), (1, "b"), (2, "b")], [(1, "a"), (1, "c"), (2, "b")])
     card = score(tables, ["Counts", "Accuracy", "F1"], multilabel=True)
     counts = {
@@ -210,7 +210,7 @@ def test_several_labels_without_scores() -> None:
 
 
 def table(**columns: Any) -> Sides:
-    """One table."""
+    """Make one table."""
     return (pl.DataFrame(columns),)
 
 
@@ -229,10 +229,10 @@ def table(**columns: Any) -> Sides:
 def test_refused_single_tables(
     columns: dict[str, Any], options: dict[str, Any], message: str
 ) -> None:
-    """One table that does not say enough."""
-    asked = ["ROCAUC"] if "score" in columns else ["F1"]
+    """One table that is ambiguous or incomplete."""
+    metrics = ["ROCAUC"] if "score" in columns else ["F1"]
     with pytest.raises(ee.InputError, match=message):
-        score(table(**columns), asked, **options)
+        score(table(**columns), metrics, **options)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_refused_single_tables(
     ],
 )
 def test_positive_labels(actual: list[Any], positive: Any, label: Any) -> None:
-    """One row, for the label that the score is the score of."""
+    """One row, for the label to which the score belongs."""
     card = score(
         table(actual=actual, score=[0.9, 0.8, 0.4, 0.1]),
         ["ROCAUC", "Counts"],
@@ -257,7 +257,7 @@ def test_positive_labels(actual: list[Any], positive: Any, label: Any) -> None:
 
 
 def test_the_decision_threshold() -> None:
-    """A score on it is predicted, in the scores' own precision."""
+    """A score equal to the threshold is predicted, in the precision of the scores."""
     for dtype in (pl.Float64, pl.Float32):
         scores = pl.Series([0.7, 0.7, 0.69], dtype=dtype)
         card = score(table(actual=[1, 0, 1], score=scores), ["Counts"], decision_threshold=0.7)
@@ -268,12 +268,12 @@ def test_the_decision_threshold() -> None:
 
 
 def test_equal_scores_and_one_class() -> None:
-    """All tied: an area of a half. One class: null, with a reason, left out of the mean."""
+    """All tied: an area of one half. One class: null with a reason, and skipped by the mean."""
     truth, scores = ["a", "b", "a"], [[0.5, 0.5]] * 3
     for tables, more in matrix_tables(truth, scores, ["a", "b"]).values():
         card = score(tables, ["ROCAUC", "Accuracy", "mROCAUC"], **more)
         assert label_values(card, "ROCAUC") == {"a": 0.5, "b": 0.5}
-        assert card.value("Accuracy") == 2 / 3  # the first row of equals
+        assert card.value("Accuracy") == 2 / 3  # the first of equal rows
     truth, scores = ["a", "a"], [[0.9, 0.1], [0.2, 0.8]]
     for tables, more in matrix_tables(truth, scores, ["a", "b"]).values():
         card = score(tables, ["ROCAUC", "mROCAUC", "MCC", "CohenKappa"], **more)
@@ -284,7 +284,7 @@ def test_equal_scores_and_one_class() -> None:
 
 
 def test_zeros_tie() -> None:
-    """-0.0 is 0.0, in areas and at thresholds."""
+    """-0.0 equals 0.0, in areas and at thresholds."""
     card = score(
         table(actual=[1, 0], score=[-0.0, 0.0]),
         ["ROCAUC", "PrecisionRecallCurve"],
@@ -294,8 +294,8 @@ def test_zeros_tie() -> None:
     assert card.curves.select("tp", "fp").row(0) == (1, 1)
 
 
-def test_nothing_vanishes() -> None:
-    """A truth without prediction is missed, a prediction without truth is a false positive."""
+def test_unmatched_rows_count() -> None:
+    """A ground truth without prediction is missed; the reverse is a false positive."""
     tables = sides([(1, "a", 0.9), (3, "a", 0.8)], [(1, "a"), (2, "a")])
     card = score(tables, ["Counts", "Recall", "Precision", "ConfusionMatrix", "Accuracy"])
     counts = [card.value("Counts", statistic=s, label_value="a") for s in ("tp", "fp", "fn", "tn")]
@@ -308,7 +308,7 @@ def test_nothing_vanishes() -> None:
 
 @pytest.mark.parametrize("empty", [0, 1])
 def test_an_empty_side(empty: int) -> None:
-    """One empty side scores."""
+    """An empty side is scored."""
     tables = list(GOOD)
     tables[empty] = tables[empty].clear()
     card = score(tuple(tables), ["Counts", "F1", "ROCAUC", "Accuracy", "PrecisionRecallCurve"])
@@ -320,19 +320,19 @@ def test_an_empty_side(empty: int) -> None:
 
 
 def test_label_map() -> None:
-    """Labels that become one stand once a datum, the best score counting."""
+    """Labels that are mapped to one label count once per datum, with the best score."""
     tables = sides(
         [(1, "van", 0.2), (1, "car", 0.6), (1, "dog", 0.4), (2, "dog", 0.9), (2, "van", 0.1)],
         [(1, "van"), (2, "dog")],
     )
-    asked = ["Counts", "ROCAUC", "PrecisionRecallCurve"]
-    card = score(tables, asked, label_map={"van": "car"}, score_thresholds=[0.1, 0.5])
+    metrics = ["Counts", "ROCAUC", "PrecisionRecallCurve"]
+    card = score(tables, metrics, label_map={"van": "car"}, score_thresholds=[0.1, 0.5])
     plain = score(
         sides(
             [(1, "car", 0.6), (1, "dog", 0.4), (2, "dog", 0.9), (2, "car", 0.1)],
             [(1, "car"), (2, "dog")],
         ),
-        asked,
+        metrics,
         score_thresholds=[0.1, 0.5],
     )
     assert card.metrics.equals(plain.metrics)
@@ -367,7 +367,7 @@ def test_one_table_with_ids_keys_and_slices() -> None:
 
 
 def test_score_columns_under_label_keys() -> None:
-    """Score columns are of the key of their row, in one table and in two."""
+    """Score columns belong to the key of their row, in one table and in two."""
     truths = pl.DataFrame(
         {"datum_id": [1, 2, 1], "label_key": ["k", "k", "l"], "label_value": ["a", "b", "b"]}
     )
@@ -378,8 +378,8 @@ def test_score_columns_under_label_keys() -> None:
     )
     single = predictions.with_columns(actual=truths["label_value"])
     cards = [
-        score(given, ["Accuracy", "ROCAUC"], score_columns=columns)
-        for given in ((predictions, truths), (single,))
+        score(inputs, ["Accuracy", "ROCAUC"], score_columns=columns)
+        for inputs in ((predictions, truths), (single,))
     ]
     for card in cards:
         assert card.value("Accuracy", label_key="k") == 0.5
@@ -387,8 +387,8 @@ def test_score_columns_under_label_keys() -> None:
         assert label_values(card, "ROCAUC", "k") == {"a": 1.0, "b": 1.0}
 
 
-def test_the_predicted_column_beside_score_columns() -> None:
-    """The column says what is predicted; its own score is shown and calibrated."""
+def test_the_predicted_column_next_to_score_columns() -> None:
+    """The predicted column decides; the score of its label is shown and calibrated."""
     single = pl.DataFrame(
         {"actual": ["a", "b"], "predicted": ["b", "b"], "p_a": [0.9, 0.3], "p_b": [0.1, 0.7]}
     )
@@ -405,7 +405,7 @@ def test_the_predicted_column_beside_score_columns() -> None:
 
 @pytest.mark.parametrize("threshold", [1e300, -1e300])
 def test_thresholds_beyond_single_precision(threshold: float) -> None:
-    """They are beyond all scores of that precision, and no computation warns."""
+    """They are outside the range of the scores, and no computation warns."""
     table = pl.DataFrame({"actual": [1, 0], "score": pl.Series([3e38, -3e38], dtype=pl.Float32)})
     card = ee.score(table, metrics=["PrecisionRecallCurve"], score_thresholds=[threshold])
     tp, fp = (1, 1) if threshold < 0 else (0, 0)
@@ -414,7 +414,7 @@ def test_thresholds_beyond_single_precision(threshold: float) -> None:
 
 @pytest.mark.parametrize("keyed", [False, True])
 def test_score_columns_without_a_row(keyed: bool) -> None:
-    """Predictions of no datum, with and without label keys: nothing is predicted."""
+    """Without rows nothing is predicted, with and without label keys."""
     wide = pl.DataFrame({"datum_id": [1], "p_a": [0.2], "p_b": [0.8]}).clear()
     truths = pl.DataFrame({"datum_id": [1, 2], "label_value": ["a", "b"]})
     if keyed:
@@ -425,20 +425,20 @@ def test_score_columns_without_a_row(keyed: bool) -> None:
 
 @pytest.mark.parametrize("n_bins", [3, 5, 10, 15, 20, 100])
 def test_confidences_on_the_edges_of_bins_begin_their_bins(n_bins: int) -> None:
-    """Every edge is i / n as such, so that 0.6 begins its bin of 5, 10 and 15 alike."""
+    """Edges are i / n exactly, so 0.6 begins its bin with 5, 10 and 15 bins."""
     edges = [i / n_bins for i in range(n_bins)]
     rows = [(i, name, p) for i, edge in enumerate(edges) for name, p in (("a", edge), ("b", 0.0))]
     scores = pl.DataFrame(rows, ["datum_id", "label_value", "score"], orient="row")
     truths = pl.DataFrame({"datum_id": range(n_bins), "label_value": ["a"] * n_bins})
     card = ee.score(scores, truths, metrics=["Reliability"], n_bins=n_bins)
     share = card.curves if card.curves.height else card.metrics
-    found = share.filter(pl.col("statistic") == "confidence")
-    assert found["score_threshold"].to_list() == edges
-    assert found["value"].to_list() == edges
+    confidences = share.filter(pl.col("statistic") == "confidence")
+    assert confidences["score_threshold"].to_list() == edges
+    assert confidences["value"].to_list() == edges
 
 
 @pytest.mark.parametrize("beta", [1 / 3, 0.1 + 0.2, 1e6, 1e17, 12345.678, 2.0])
-def test_beta_is_taken_as_it_is(beta: float) -> None:
+def test_beta_is_not_rounded(beta: float) -> None:
     truth, predicted = ["a", "b", "a", "c", "a"], ["a", "a", "b", "c", "a"]
     tables = (
         pl.DataFrame({"datum_id": range(5), "label_value": labels, **more})
@@ -453,18 +453,18 @@ def test_beta_is_taken_as_it_is(beta: float) -> None:
 
 
 class TestSets:
-    """One table of lists of all labels of a datum."""
+    """One table with a list of all labels per datum."""
 
     def test_an_empty_list_is_a_datum_without_labels(self) -> None:
         table = pl.DataFrame({"actual": [["a", "b"], ["c"], []], "predicted": [["a"], ["c"], []]})
-        asked = ["Accuracy", "HammingLoss", "F1"]
-        card = ee.score(table, multilabel=True, metrics=asked, zero_division=1)
+        metrics = ["Accuracy", "HammingLoss", "F1"]
+        card = ee.score(table, multilabel=True, metrics=metrics, zero_division=1)
         assert card.value("Accuracy") == pytest.approx(2 / 3)
         assert card.value("HammingLoss") == pytest.approx(1 / 9)
         assert card.value("F1", average="samples") == pytest.approx((2 / 3 + 1 + 1) / 3)
 
     @pytest.mark.parametrize(
-        ("columns", "said"),
+        ("columns", "message"),
         [
             (
                 {"actual": ["a"], "predicted": [["a"]]},
@@ -500,8 +500,8 @@ class TestSets:
             ),
         ],
     )
-    def test_refused(self, columns: dict[str, Any], said: dict[str, Any]) -> None:
-        with refused(**said):
+    def test_refused(self, columns: dict[str, Any], message: dict[str, Any]) -> None:
+        with refused(**message):
             ee.score(pl.DataFrame(columns), multilabel=True)
 
     def test_columns_of_scores_are_called_by_labels_in_lists(self) -> None:

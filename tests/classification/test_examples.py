@@ -20,7 +20,9 @@ DETAILED = "DetailedPrecisionRecallCurve"
 
 @modest
 @given(drawn(), st.integers(0, 3), st.sampled_from(["standard", "valor"]))
-def test_a_slice_is_what_it_is_alone(tables: Drawn, most: int, dialect: str) -> None:
+def test_slices_match_their_datums_scored_separately(
+    tables: Drawn, most: int, dialect: str
+) -> None:
     """Counts and examples, in order."""
     options: dict[str, Any] = {
         "dialect": dialect, "pr_curve_max_examples": most, "score_thresholds": [0.25, 0.6],
@@ -38,9 +40,9 @@ def test_a_slice_is_what_it_is_alone(tables: Drawn, most: int, dialect: str) -> 
             continue
         both = {row[0] for row in part.predictions} & {row[0] for row in part.truths}
         if part.predictions and part.truths and not both:
-            continue  # such tables are refused on their own
-        alone = score(part.frames(), names, **options).examples.drop("slice", "slice_value")
-        assert_frame_equal(mine, alone)
+            continue  # such tables are refused
+        single = score(part.frames(), names, **options).examples.drop("slice", "slice_value")
+        assert_frame_equal(mine, single)
 
 
 @modest
@@ -63,7 +65,7 @@ def test_several_labels_a_datum(tables: Drawn, most: int) -> None:
 @modest
 @given(drawn(), st.integers(0, 3))
 def test_examples_of_the_confusion_matrix(tables: Drawn, most: int) -> None:
-    """Those of the cell, the first datums of it, as many as asked for; counts as the matrix has."""
+    """The first datums of each cell, up to the option; counts are those of the matrix."""
     card = score(tables.frames(), ["ConfusionMatrix"], pr_curve_max_examples=most)
     cell = ["label_key", "actual", "predicted"]
     oracle = tables.oracle()
@@ -76,7 +78,7 @@ def test_examples_of_the_confusion_matrix(tables: Drawn, most: int) -> None:
     counts = {tuple(row[:3]): row[3] for row in card.confusion.select(*cell, "count").rows()}
     assert counts == {of: len(datums) for of, datums in members.items()}
     order = {datum: at for at, datum in enumerate(sorted(tables.datums, key=by_bytes))}
-    found: dict[tuple[Any, ...], list[Any]] = {}
+    cells: dict[tuple[Any, ...], list[Any]] = {}
     for row in card.examples.iter_rows(named=True):
         of = tuple(row[name] for name in cell)
         assert row["count"] == counts[of]
@@ -89,12 +91,12 @@ def test_examples_of_the_confusion_matrix(tables: Drawn, most: int) -> None:
         )  # fmt: skip
         assert (row["outcome"], row["observation"]) == kind
         assert row["label_value"] == (of[2] if of[1] is None else of[1])
-        found.setdefault(of, []).append((row["datum_id"], row["score"]))
-    assert set(found) == set(members)
+        cells.setdefault(of, []).append((row["datum_id"], row["score"]))
+    assert set(cells) == set(members)
     for of, datums in members.items():
         first = sorted(datums, key=lambda pair: order[pair[0]])[:most]
         expected = [(datum, scores.get(of[2])) for datum, scores in first] or [(None, None)]
-        assert found[of] == expected
+        assert cells[of] == expected
 
 
 GUESSES = pl.DataFrame(
@@ -103,15 +105,15 @@ GUESSES = pl.DataFrame(
 TRUTHS = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": ["a", "a", "b"]})
 
 
-def test_only_when_asked() -> None:
-    """Without the option ConfusionMatrix makes counts alone; with it no other metric is needed."""
+def test_examples_need_the_option() -> None:
+    """Without the option ConfusionMatrix has only counts; with it no other metric is needed."""
     assert "examples" not in score((GUESSES, TRUTHS), ["ConfusionMatrix"]).frames
     both = score((GUESSES, TRUTHS), ["ConfusionMatrix", DETAILED])
     assert both.examples["actual"].null_count() == both.examples.height
     of_curve = score((GUESSES, TRUTHS), [DETAILED], pr_curve_max_examples=1)
     assert both.examples.equals(of_curve.examples)
-    asked = score((GUESSES, TRUTHS), ["ConfusionMatrix", DETAILED], pr_curve_max_examples=1)
-    assert asked.examples["actual"].null_count() < asked.examples.height
+    both_examples = score((GUESSES, TRUTHS), ["ConfusionMatrix", DETAILED], pr_curve_max_examples=1)
+    assert both_examples.examples["actual"].null_count() < both_examples.examples.height
 
 
 def test_to_valor() -> None:
@@ -140,12 +142,12 @@ def test_to_valor() -> None:
     assert cell == {"count": 1, "examples": []}
 
 
-def test_to_valor_keeps_the_curve_apart(tmp_path: Any) -> None:
-    """Slices and the confusion matrix leave the detailed curve as it is, stored and read back."""
+def test_to_valor_separates_curve_and_matrix(tmp_path: Any) -> None:
+    """Slices and the confusion matrix do not change the detailed curve, before and after saving."""
     part = TRUTHS.with_columns(part=pl.Series(["x", "y", "y"]))
-    alone = score((GUESSES, TRUTHS), [DETAILED], pr_curve_max_examples=2).to_valor()
+    single = score((GUESSES, TRUTHS), [DETAILED], pr_curve_max_examples=2).to_valor()
     card = score((GUESSES, part), [DETAILED, "ConfusionMatrix"], by="part", pr_curve_max_examples=2)
-    assert [entry for entry in card.to_valor() if entry["type"] == DETAILED] == alone
+    assert [entry for entry in card.to_valor() if entry["type"] == DETAILED] == single
     card.save(tmp_path / "run")
     again = ee.load(tmp_path / "run")
     assert again.examples.equals(card.examples)
@@ -153,7 +155,7 @@ def test_to_valor_keeps_the_curve_apart(tmp_path: Any) -> None:
 
 
 def test_binary_table_and_no_scores() -> None:
-    """A predicted column alone has no score to show."""
+    """A table with only a predicted column has no scores."""
     rows = pl.DataFrame({"actual": ["a", "b", "b"], "predicted": ["a", "a", "b"]})
     card = score((rows,), ["ConfusionMatrix"], pr_curve_max_examples=1)
     assert card.examples["datum_id"].to_list() == [0, 1, 2]

@@ -1,4 +1,4 @@
-"""Few distinct scores are counted, which must give what sorting gives, to the bit."""
+"""Few distinct scores are counted, which equals sorting to the bit."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ def test_counting_is_sorting(values: int) -> None:
     tune(counted_rows=0, sample_rows=1 << 30)
     pool = np.unique(np.r_[np.inf, -np.inf, 0.0, rng.standard_normal(MOST)])[-values:]
     table = scored(np.r_[pool, pool[rng.integers(0, pool.size, 20_000)]])
-    found = sorted_scores.sorted_by_counts(table)
-    assert found is not None
+    result = sorted_scores.sorted_by_counts(table)
+    assert result is not None
     for outcome in range(3):
         expected = np.sort(table.score[table.outcome == outcome])
-        first, last = found.start[outcome], found.start[outcome + 1]
-        assert found.weight is not None
-        rows = found.weight[first:last].astype(np.int64)
+        first, last = result.start[outcome], result.start[outcome + 1]
+        assert result.weight is not None
+        rows = result.weight[first:last].astype(np.int64)
         assert rows.min(initial=1) > 0
-        assert np.repeat(found.score[first:last], rows).tobytes() == expected.tobytes()
-    assert found.start[-1] == found.score.size
+        assert np.repeat(result.score[first:last], rows).tobytes() == expected.tobytes()
+    assert result.start[-1] == result.score.size
 
 
 def test_rows_of_several_pieces() -> None:
     score = np.round(rng.random(5_000), 2)
     outcome = rng.integers(0, 2, score.size).astype(np.uint8)
-    found = count_few(np.array_split(score, 4), outcome, 2)
-    assert found is not None
-    values, count = found
+    result = count_few(np.array_split(score, 4), outcome, 2)
+    assert result is not None
+    values, count = result
     assert values.tolist() == np.unique(score).tolist()
     for hit in (0, 1):
         assert count[hit].tolist() == [int((score[outcome == hit] == v).sum()) for v in values]
@@ -56,9 +56,9 @@ def test_many_or_signed_zeros_are_sorted_instead() -> None:
 
 
 def test_a_sample_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[int] = []
-    monkeypatch.setattr(sorted_scores, "count_few", lambda *given: asked.append(1))
+    names: list[int] = []
+    monkeypatch.setattr(sorted_scores, "count_few", lambda *inputs: names.append(1))
     sorted_scores.sorted_by_counts(scored(rng.random(Tuning().counted_rows)))
-    assert not asked
+    assert not names
     sorted_scores.sorted_by_counts(scored(np.round(rng.random(Tuning().counted_rows), 2)))
-    assert asked
+    assert names

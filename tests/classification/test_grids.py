@@ -1,4 +1,4 @@
-"""Grids: rows that list the same labels for every datum are counted as they stand."""
+"""Grids: rows that list the same labels for every datum are counted without sorting."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ METRICS = [
     "LogLoss", "TopKAccuracy", "ConfusionMatrix",
 ]  # fmt: skip
 THRESHOLDS = np.array([-1.0, 0.0, 0.25, 0.75])
-"""Among the scores that the property tests draw."""
+"""Among the random scores of the property tests."""
 
 
 def assert_counts(counts: Any, table: Array, label: Array, outcome: Array) -> None:
-    """Wins, rows at thresholds and rows listed of every label are those of plain comparisons.
+    """Compare wins, rows at thresholds and listed rows of every label with plain comparisons.
 
     Args:
-        counts: of rows in a grid; its only slice is taken.
+        counts: of rows in a grid; only its first slice is compared.
         table: (units, labels) scores.
         label: (labels,) the code of each column.
         outcome: (units, labels) whether a row's label is the true one.
@@ -58,7 +58,7 @@ def assert_counts(counts: Any, table: Array, label: Array, outcome: Array) -> No
 @modest
 @given(st.integers(1, 5), st.integers(1, 9), st.integers(1, 7), st.data())
 def test_counts(width: int, blocks: int, longest: int, data: st.DataObject) -> None:
-    """Best labels, areas and rows at thresholds, piece by piece, against plain comparisons."""
+    """Best labels, areas and rows at thresholds of pieces equal plain comparisons."""
     n = width * blocks
     score = np.array(data.draw(st.lists(SCORES, min_size=n, max_size=n)))
     truth = np.array(data.draw(st.lists(st.integers(0, 6), min_size=blocks, max_size=blocks)))
@@ -75,8 +75,8 @@ def test_counts(width: int, blocks: int, longest: int, data: st.DataObject) -> N
     assert_counts(counts, table, label, outcome.reshape(blocks, width))
 
 
-def test_many_at_one_place() -> None:
-    """Positives that share a place in the table, and more ties than are compared one by one."""
+def test_many_positives_in_one_bin() -> None:
+    """Many positives in one bin of the table, and more ties than are compared pairwise."""
     rng = np.random.default_rng(3)
     score = np.r_[rng.integers(0, 9, 4000) / 8, 1.0 + rng.random(2000) * 1e-12, -1e300, 1e300]
     positive = np.sort(score[::3])
@@ -96,7 +96,7 @@ def test_many_at_one_place() -> None:
 
 
 def tables(kind: str, n: int = 60, width: int = 6) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Scores of every label for every datum, with ties; a label that is never true."""
+    """Make scores of every label for every datum, with ties, and a label that is never true."""
     rng = np.random.default_rng(11)
     names = [f"class {i}" for i in range(width)]
     datum: Any = rng.permutation(n) * 3
@@ -120,23 +120,23 @@ def tables(kind: str, n: int = 60, width: int = 6) -> tuple[pl.DataFrame, pl.Dat
 @pytest.mark.parametrize("kind", ["whole", "text", "untrue"])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_same_as_rows_in_another_order(kind: str, threads: int) -> None:
-    """Label after label the rows are no grid: they are ordered instead, to the same numbers."""
+    """Rows sorted by label are no grid; they are sorted, with the same numbers."""
     predictions, truths = tables(kind)
     assert labels_per_datum(predictions["datum_id"], predictions["label_value"]) == 6
-    if kind == "untrue":  # units without a truth, whose rows are stray
+    if kind == "untrue":  # units without ground truth, whose rows are stray
         truths = truths.head(50)
     other = predictions.sort("label_value", maintain_order=True, descending=kind != "text")
     assert labels_per_datum(other["datum_id"], other["label_value"]) == 0
-    found, expected = (
+    result, expected = (
         ee.score(rows, truths, metrics=METRICS, threads=threads) for rows in (predictions, other)
     )
-    assert_frame_equal(found.metrics, expected.metrics, check_exact=True)
-    assert_frame_equal(found.curves, expected.curves, check_exact=True)
-    assert_frame_equal(found.confusion, expected.confusion, check_exact=True)
+    assert_frame_equal(result.metrics, expected.metrics, check_exact=True)
+    assert_frame_equal(result.curves, expected.curves, check_exact=True)
+    assert_frame_equal(result.confusion, expected.confusion, check_exact=True)
 
 
 def test_grid_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Areas and counts at thresholds of a grid put no scores in order."""
+    """Areas and counts at thresholds of a grid sort no scores."""
 
     def refuse(view: ScoredView) -> None:
         raise AssertionError("sorted")
@@ -150,7 +150,7 @@ def test_grid_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_labels_per_datum() -> None:
-    """Rows that are a grid, and rows that a look at their start would take for one."""
+    """Rows that are a grid, and rows that only begin like one."""
     datum = pl.Series(np.repeat(np.arange(40_000), 3))
     label = pl.Series(np.tile([5, 1, 3], 40_000))
     assert labels_per_datum(datum, label) == 3
@@ -168,19 +168,19 @@ def test_labels_per_datum() -> None:
 @modest
 @given(st.integers(2, 4), st.integers(2, 6), st.data())
 def test_labels_in_another_order(width: int, n: int, data: st.DataObject) -> None:
-    """Lists of which some stand in an order of their own, or name other labels, are no grid."""
+    """Lists in another order or with other labels are no grid."""
     lists = [data.draw(st.permutations(range(width + 1)))[:width] for _ in range(n)]
     if data.draw(st.booleans()):
         lists = [lists[0], lists[0], *lists[2:]]
     label = pl.Series([label for own in lists for label in own])
     datum = pl.Series(np.repeat(np.arange(n), width))
-    alike = all(own == lists[0] for own in lists)
-    assert labels_per_datum(datum, label) == (width if alike else 0)
+    equal = all(own == lists[0] for own in lists)
+    assert labels_per_datum(datum, label) == (width if equal else 0)
 
 
 @pytest.mark.parametrize("text", [False, True])
 def test_best_first_lists(text: bool) -> None:
-    """Lists that begin with one label and go on with any are scored as they are named."""
+    """Lists that begin with one label and continue with any are matched by label."""
     predictions = pl.DataFrame(
         {
             "datum_id": [0, 0, 1, 1, 2, 2],
@@ -201,7 +201,7 @@ def test_best_first_lists(text: bool) -> None:
 
 @pytest.mark.parametrize("n", [1_000, 70_000])
 def test_groups_of_integers(n: int) -> None:
-    """Few and many rows, in one piece or several, some integers missing."""
+    """Few and many rows, in one chunk or several, with gaps between the integers."""
     rng = np.random.default_rng(2)
     value = rng.integers(-50, 900, n, dtype=np.int16) * 2
     column = pl.concat([pl.Series("g", value[: n // 3]), pl.Series("g", value[n // 3 :])])

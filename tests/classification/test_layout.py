@@ -1,4 +1,4 @@
-"""The layout of scores by segment: one round or two, whole or in chunks of groups, all the same."""
+"""Score layouts by segment are equal in one or two rounds, whole or in chunks of groups."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def test_two_rounds_lay_out_as_one(monkeypatch: pytest.MonkeyPatch, with_datum: 
     label = rng.integers(0, labels, n).astype(np.int32)
     score = rng.random(n)
     parts = [score[:7_000], score[7_000:7_001], score[7_001:]]
-    found = []
+    result = []
     for many in (10**9, 16):
         monkeypatch.setattr(kernel, "_MANY", many)
         shape = (groups, labels, 3)
-        found.append(kernel.partition(parts, outcome, label, datum, group, shape)[:2])
+        result.append(kernel.partition(parts, outcome, label, datum, group, shape)[:2])
     of_row = group if datum is None else group[datum]
     inside = np.flatnonzero(of_row >= 0)
     segment = (of_row[inside] * labels + label[inside]) * 3 + outcome[inside]
     expected = score[inside][np.argsort(segment, kind="stable")]
-    for start, values in found:
+    for start, values in result:
         assert np.array_equal(np.diff(start), np.bincount(segment, minlength=groups * labels * 3))
         assert np.array_equal(values, expected)
 
@@ -44,13 +44,13 @@ def test_one_label_is_laid_out_as_any(outcomes: list[int], label: int | None, la
     parts = np.array_split(score, 7)
     code = np.int32(label or 0)
     repeated = None if label is None else np.broadcast_to(code, n)
-    found = kernel.partition(parts, outcome, repeated, None, None, (1, labels, 3))
+    result = kernel.partition(parts, outcome, repeated, None, None, (1, labels, 3))
     listed = np.full(n, code)
     expected = kernel.partition(parts, outcome, listed, None, None, (1, labels, 3))
-    for mine, theirs in zip(found, expected, strict=True):
+    for mine, theirs in zip(result, expected, strict=True):
         assert np.array_equal(mine, theirs)
     assert kernel.only_label(listed) is None
-    assert np.array_equal(found[1], score[np.argsort(outcome, kind="stable")])
+    assert np.array_equal(result[1], score[np.argsort(outcome, kind="stable")])
 
 
 def test_too_many_labels_for_pairs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

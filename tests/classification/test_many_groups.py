@@ -1,4 +1,4 @@
-"""Metrics of groups, against scikit-learn and plain loops over each group by itself."""
+"""Metrics of groups, against scikit-learn and plain loops over separate groups."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ sk = Late("sklearn.metrics")
 Array = np.ndarray[Any, Any]
 
 few = settings(modest, max_examples=1 + modest.max_examples // 4)
-"""Each example is a run of some thirty groups, and every group by itself."""
+"""Each example is a run of about thirty groups, each also scored separately."""
 
 SEGMENTS = st.lists(st.lists(st.tuples(st.booleans(), st.integers(0, 3)), max_size=4), max_size=6)
 
@@ -32,7 +32,7 @@ SEGMENTS = st.lists(st.lists(st.tuples(st.booleans(), st.integers(0, 3)), max_si
 @modest
 @given(SEGMENTS)
 def test_segments(rows: list[list[tuple[bool, int]]]) -> None:
-    """Empty segments at either end or between, and nothing that fits."""
+    """Empty segments at either end or between, and no row that fits."""
     start = np.cumsum([0, *(len(part) for part in rows)])
     flat = [pair for part in rows for pair in part]
     fits = np.array([fit for fit, _ in flat], bool)
@@ -50,7 +50,7 @@ def test_segments(rows: list[list[tuple[bool, int]]]) -> None:
 
 
 def test_partial_area_by_hand() -> None:
-    """A cut through a slope, a cut on a point, a curve that ends early, a missing class."""
+    """A cut through a slope, a cut at a point, a curve that ends early, a missing class."""
     start = np.array([0, 2, 4, 5, 6])
     tp, fp = np.array([1.0, 2, 1, 2, 1, 1]), np.array([0.0, 2, 1, 2, 0, 0])
     positives, negatives = np.array([2.0, 2, 2, 0]), np.array([2.0, 2, 2, 1])
@@ -60,9 +60,9 @@ def test_partial_area_by_hand() -> None:
         areas_onward(start, tp, fp, positives, negatives, limit, carried)
         return area_in_all(positives, negatives, limit, carried)
 
-    found = areas(0.5)
-    assert found[:3].tolist() == [0.3125, 0.125, 0.3125]
-    assert np.isnan(found[3])
+    result = areas(0.5)
+    assert result[:3].tolist() == [0.3125, 0.125, 0.3125]
+    assert np.isnan(result[3])
     assert areas(1.0)[:3].tolist() == [0.75, 0.5, 0.75]
 
 
@@ -113,19 +113,19 @@ THRESHOLDS = ["ThresholdAtMaxF", "ThresholdAtPrecision", "ThresholdAtRecall", "T
 
 @few
 @given(st.integers(0, 10_000), st.booleans())
-def test_a_group_is_what_it_is_alone(seed: int, weighted: bool) -> None:
+def test_groups_match_their_rows_scored_separately(seed: int, weighted: bool) -> None:
     rows = grouped(seed, weighted)
     names = [*THRESHOLDS, "ECE", "MCE", "Reliability", "mROCAUC", "PartialROCAUC"]
     card = score((rows,), names, by="part")
     columns = ["metric", "statistic", "label_value", "score_threshold", "value", "support"]
     for part in rows["part"].unique().to_list()[::4]:
-        alone = score((rows.filter(part=part),), names)
+        single = score((rows.filter(part=part),), names)
         mine = card.metrics.filter(slice_value=str(part)).select(columns)
-        assert mine.equals(alone.metrics.select(columns))
+        assert mine.equals(single.metrics.select(columns))
 
 
 def test_one_against_one_by_group() -> None:
-    """Groups that lack a label leave it out of their pairs."""
+    """Pairs with a label that is missing in a group are skipped."""
     rng = np.random.default_rng(11)
     n = 240
     part = rng.integers(0, 12, n)
@@ -137,10 +137,10 @@ def test_one_against_one_by_group() -> None:
     for g in range(12):
         inside = part == g
         actual = np.array(truth)[inside]
-        found = card.metrics.filter(slice_value=str(g)).rows_by_key("average", named=True)
+        result = card.metrics.filter(slice_value=str(g)).rows_by_key("average", named=True)
         used = np.unique(actual)
         for average in ("macro", "weighted"):
-            value = found[average][0]["value"]
+            value = result[average][0]["value"]
             if used.size < 4:
                 assert (value is None) == (used.size < 2)
                 continue
@@ -151,7 +151,7 @@ def test_one_against_one_by_group() -> None:
 
 
 def test_brier_of_a_group_with_two_of_three_labels() -> None:
-    """Halved by the labels of the run, as scikit-learn by the columns of ``y_proba``."""
+    """The factor of one half follows the labels of the run, as scikit-learn's columns do."""
     truth, part = [0, 1, 2, 0, 1, 1], ["x", "x", "x", "y", "y", "y"]
     scores = np.array([[0.5, 0.3, 0.2]] * 6)
     labels = [0, 1, 2]
@@ -168,7 +168,7 @@ def test_brier_of_a_group_with_two_of_three_labels() -> None:
 @modest
 @given(st.lists(st.lists(st.tuples(st.integers(0, 2), st.integers(-2, 2)), max_size=9), max_size=6))
 def test_wins_of_groups(rows: list[list[tuple[int, int]]]) -> None:
-    """Pairs one by one, and of a larger group an order, against plain comparisons."""
+    """Small groups are compared pairwise, large ones sorted: both equal plain comparisons."""
     rng = np.random.default_rng(len(rows))
     large = [
         (int(o), int(v))
@@ -188,8 +188,8 @@ def test_wins_of_groups(rows: list[list[tuple[int, int]]]) -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_areas_by_pairs_are_those_of_an_order(threads: int, weighted: bool) -> None:
-    """A metric that orders the groups' scores first has the areas found from that order."""
+    """ROC areas by pairs equal those from sorted scores, which AP computes first."""
     rows = grouped(5, weighted)
-    alone = score((rows,), ["ROCAUC"], by="part", threads=threads).metrics
+    single = score((rows,), ["ROCAUC"], by="part", threads=threads).metrics
     after = score((rows,), ["AP", "ROCAUC"], by="part", threads=threads).metrics
-    assert alone.equals(after.filter(metric="ROCAUC"))
+    assert single.equals(after.filter(metric="ROCAUC"))

@@ -16,8 +16,8 @@ RATES = ["Specificity", "NPV", "FPR", "FNR"]
 def table(seed: int, n: int = 40, classes: int = 3) -> pl.DataFrame:
     rng = np.random.default_rng(seed)
     true = rng.integers(0, classes, n)
-    made = np.where(rng.random(n) < 0.5, true, rng.integers(0, classes, n))
-    return pl.DataFrame({"actual": true, "predicted": made, "weight": rng.random(n)})
+    predicted = np.where(rng.random(n) < 0.5, true, rng.integers(0, classes, n))
+    return pl.DataFrame({"actual": true, "predicted": predicted, "weight": rng.random(n)})
 
 
 @pytest.mark.parametrize("weighs", [False, True])
@@ -25,9 +25,9 @@ def table(seed: int, n: int = 40, classes: int = 3) -> pl.DataFrame:
 def test_rates_are_those_of_scikit_learns_confusion_matrices(seed: int, weighs: bool) -> None:
     rows = table(seed)
     weight = rows["weight"].to_numpy() if weighs else None
-    true, made = rows["actual"].to_numpy(), rows["predicted"].to_numpy()
+    true, predicted = rows["actual"].to_numpy(), rows["predicted"].to_numpy()
     card = ee.score(rows if weighs else rows.drop("weight"), metrics=[*RATES, "ZeroOneLoss"])
-    parts = sk.multilabel_confusion_matrix(true, made, sample_weight=weight, labels=[0, 1, 2])
+    parts = sk.multilabel_confusion_matrix(true, predicted, sample_weight=weight, labels=[0, 1, 2])
     tn, fp, fn, tp = parts[:, 0, 0], parts[:, 0, 1], parts[:, 1, 0], parts[:, 1, 1]
 
     def of(top: np.ndarray, bottom: np.ndarray) -> dict[object, float]:
@@ -49,15 +49,15 @@ def test_rates_are_those_of_scikit_learns_confusion_matrices(seed: int, weighs: 
         for which, want in of(top, bottom).items():
             how = {"average": which} if isinstance(which, str) else {"label_value": which}
             assert card.value(name, **how) == pytest.approx(want, rel=1e-12)
-    loss = sk.zero_one_loss(true, made, sample_weight=weight)
+    loss = sk.zero_one_loss(true, predicted, sample_weight=weight)
     assert card.value("ZeroOneLoss") == pytest.approx(loss, rel=1e-12)
 
 
 def test_labels_that_all_datums_have_have_no_specificity() -> None:
     rows = pl.DataFrame({"actual": [1, 1], "predicted": [1, 1]})
     card = ee.score(rows, metrics=RATES)
-    found = dict(card.metrics.filter(label_value=1).select("metric", "value").iter_rows())
-    assert found == {"Specificity": None, "FPR": None, "NPV": None, "FNR": 0.0}
+    result = dict(card.metrics.filter(label_value=1).select("metric", "value").iter_rows())
+    assert result == {"Specificity": None, "FPR": None, "NPV": None, "FNR": 0.0}
 
 
 def scored(seed: int, n: int = 60, digits: int = 2) -> pl.DataFrame:
@@ -81,11 +81,11 @@ def test_gain_is_the_mean_over_orders_of_equal_scores(seed: int, share: float) -
     rows = scored(seed, digits=0)
     true, score = rows["actual"].to_numpy(), rows["score"].to_numpy()
     card = ee.score(rows, metrics=["Gain", "Lift"], top_share=share)
-    rng, found = np.random.default_rng(0), []
+    rng, result = np.random.default_rng(0), []
     for _ in range(3000):
         order = np.lexsort((rng.random(true.size), -score))
-        found.append(true[order][: round(share * true.size)].sum() / true.sum())
-    assert card.value("Gain") == pytest.approx(np.mean(found), abs=0.01)
+        result.append(true[order][: round(share * true.size)].sum() / true.sum())
+    assert card.value("Gain") == pytest.approx(np.mean(result), abs=0.01)
     assert card.value("Lift") == pytest.approx(card.value("Gain") / share)
     if share == 1.0:
         assert card.value("Gain") == 1.0

@@ -1,8 +1,8 @@
-"""ECE and MCE of classes against netcal, where an environment that has it is named.
+"""ECE and MCE against netcal, in an environment given by ``EVALENGINE_NETCAL``.
 
-``EVALENGINE_NETCAL=NETCAL/bin/python pytest tests/classification/test_netcal.py``, with netcal
-1.4.0, NumPy and SciPy; what netcal imports beside and these two measures do not use is made up.
-``EVALENGINE_EXAMPLES`` says how many tables.
+``EVALENGINE_NETCAL=NETCAL/bin/python pytest tests/classification/test_netcal.py`` needs netcal
+1.4.0, NumPy and SciPy. Other imports of netcal, which these measures do not use, are stubs.
+``EVALENGINE_EXAMPLES`` sets the number of tables.
 """
 
 from __future__ import annotations
@@ -56,18 +56,18 @@ def test_numbers_of_netcal(classes: int, tmp_path: Path) -> None:
         y = np.r_[0:classes, rng.integers(0, classes, n - classes)]  # netcal counts classes by y
         p = rng.dirichlet(np.full(classes, rng.choice([0.2, 1.0, 5.0])), n)
         if classes == 2:
-            given = p[:, 1]
-            table = pl.DataFrame({"actual": y, "score": given})
+            probabilities = p[:, 1]
+            table = pl.DataFrame({"actual": y, "score": probabilities})
             card = ee.score(table, task="classification", metrics=["ECE", "MCE"], n_bins=bins)
         else:
-            given = p
+            probabilities = p
             table = pl.DataFrame({f"c{i}": p[:, i] for i in range(classes)})
             card = ee.score(
                 table.with_columns(actual=pl.Series([f"c{i}" for i in y])),
                 task="classification", metrics=["ECE", "MCE"], n_bins=bins,
                 score_columns=[f"c{i}" for i in range(classes)],
             )  # fmt: skip
-        cases.append([bins, given.tolist(), y.tolist()])
+        cases.append([bins, probabilities.tolist(), y.tolist()])
         ours.append([card.value("ECE"), card.value("MCE")])
     path = tmp_path / "cases.json"
     path.write_text(json.dumps(cases))

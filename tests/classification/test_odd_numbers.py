@@ -1,4 +1,4 @@
-"""Ids and scores at the ends of what numbers hold, against scikit-learn."""
+"""Ids and scores at the limits of their types, against scikit-learn."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HIT = rng.random(N) < 0.3
 
 
 def pair(ids: Any, score: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Predictions of label 1 and ground truths, each in an order of its own."""
+    """Make predictions of label 1 and ground truths, shuffled independently."""
     mine = pl.DataFrame({"datum_id": ids, "label_value": [1] * N, "score": score})
     truth = pl.DataFrame({"datum_id": ids, "label_value": HIT.astype(int)})
     return mine.sample(fraction=1, shuffle=True, seed=1), truth.sample(
@@ -35,7 +35,7 @@ def pair(ids: Any, score: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
         np.arange(N) * 10**12,
     ],
 )
-def test_ids_at_the_ends_of_what_integers_reach(ids: Any) -> None:
+def test_ids_at_the_limits_of_integers(ids: Any) -> None:
     score = np.round(rng.random(N) + HIT / 4, 2)
     card = ee.score(*pair(ids.astype(np.int64), score), metrics=["ROCAUC"])
     expected = sk.roc_auc_score(HIT, score)
@@ -51,7 +51,7 @@ def test_scores_whose_sum_is_too_large(value: float) -> None:
 
 @pytest.mark.parametrize("rows", [N, 200_000])
 def test_a_zero_with_a_sign_is_zero(rows: int) -> None:
-    """Few distinct scores, of so many rows that they are counted unless a zero has a sign."""
+    """Few distinct scores are counted instead of sorted, unless there is a signed zero."""
     hit = rng.random(rows) < 0.3
     score = np.round(rng.random(rows) + hit / 8, 1)
     signed = np.where((score == 0) & (rng.random(rows) < 0.5), -0.0, score)

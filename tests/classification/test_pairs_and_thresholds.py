@@ -1,4 +1,4 @@
-"""Areas between labels, and the thresholds that rules choose, by trying everything."""
+"""Areas between labels and chosen thresholds, against exhaustive search."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from oracles.classification import Number, Oracle, f_of, mean, over
 
 
 def between(oracle: Oracle, a: Any, b: Any, key: str) -> Number:
-    """Scores of a: truths of a against truths of b, unlisted ones last."""
+    """Compare scores of a between truths of a and truths of b; unlisted ones rank last."""
     sides: list[list[float]] = []
     for label in (a, b):
         units = [unit for unit in oracle.of_key(key) if oracle.is_true(unit, label)]
@@ -28,7 +28,7 @@ def between(oracle: Oracle, a: Any, b: Any, key: str) -> Number:
 @modest
 @given(drawn())
 def test_one_against_one(tables: Drawn) -> None:
-    """Hand and Till over labels that are true somewhere."""
+    """Hand and Till's mean over labels that are true for some datum."""
     oracle = tables.oracle()
     card = score(tables.frames(), ["mROCAUCOneVsOne"])
     ours = {(row["label_key"], row["average"]): row["value"] for row in card.metrics.to_dicts()}
@@ -68,13 +68,13 @@ RULES: dict[str, Callable[[list[Point]], Point | None]] = {
         (p for p in points if p[3] is not None and p[3] <= Fraction(1, 2)), default=None
     ),
 }
-"""Metric to what it takes of all points, at targets of a half."""
+"""Metric -> its choice among all points, at targets of one half."""
 
 
 @modest
 @given(drawn())
 def test_chosen_thresholds(tables: Drawn) -> None:
-    """Every distinct score is tried."""
+    """Every distinct score is a candidate."""
     oracle = tables.oracle()
     card = score(
         tables.frames(), list(RULES), target_precision=0.5, target_recall=0.5, target_fpr=0.5

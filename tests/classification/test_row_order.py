@@ -1,4 +1,4 @@
-"""No number hangs on the order of rows, to the last bit, weights or not; nor leaves its range."""
+"""No number depends on the order of rows, to the last bit, or leaves its range."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCORED = [
 
 
 def long_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Probabilities of three labels, which tie between datums alone, and truths with weights."""
+    """Make probabilities of three labels that tie only between datums, and weighted truths."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(5, 60))
     shares = rng.permuted(rng.choice([[0.7, 0.2, 0.1], [0.5, 0.3, 0.2]], n), axis=1)
@@ -44,7 +44,7 @@ def long_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def one_table(seed: int) -> tuple[pl.DataFrame]:
-    """Scores of one label that tie now and then."""
+    """Make scores of one label with some ties."""
     rng = np.random.default_rng(seed)
     n = 300
     rows = {
@@ -76,15 +76,15 @@ def test_shuffled_rows_give_the_same_bits(seed: int, tables: Any, names: list[st
 
 @pytest.mark.parametrize("seed", range(12))
 def test_shares_of_weights_stay_in_their_range(seed: int) -> None:
-    """What is left of a sum is an exact difference: no share passes 1, no count is below 0."""
+    """Remainders of sums are exact differences: no share exceeds 1, no count is negative."""
     predictions, truths = long_tables(seed)
     card = ee.score(predictions, truths, metrics=SCORED, k=[3], task="classification")
     curves = card.curves
     assert curves.select(pl.col("tp", "fp", "fn", "tn").min()).min_horizontal().item() >= 0
     shares = curves.select(pl.col("fpr", "recall", "precision", "accuracy").max())
     assert shares.max_horizontal().item() <= 1
-    ends = curves.filter(curve="ROCCurve").group_by("label_value").agg(pl.col("fpr").max())
-    assert ends["fpr"].to_list() == [1.0] * 3
+    last_points = curves.filter(curve="ROCCurve").group_by("label_value").agg(pl.col("fpr").max())
+    assert last_points["fpr"].to_list() == [1.0] * 3
     assert card.value("TopKAccuracy", k=3) == 1.0
     counts = card.metrics.filter(metric="Counts")
     assert counts["value"].min() >= 0

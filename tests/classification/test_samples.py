@@ -1,4 +1,4 @@
-"""Averages over datums of ROC areas and average precision, of several labels a datum."""
+"""Averages over datums of ROC areas and average precision, with several labels per datum."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 def tables(truth: Array, scores: Array, weight: Array | None) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Long tables; a score of NaN is not listed."""
+    """Make long tables; a score of NaN is not listed."""
     row, label = np.nonzero(~np.isnan(scores))
     guesses = pl.DataFrame({"datum_id": row, "label_value": label, "score": scores[row, label]})
     row, label = np.nonzero(truth)
@@ -32,7 +32,7 @@ def tables(truth: Array, scores: Array, weight: Array | None) -> tuple[pl.DataFr
 
 
 def generated(seed: int, n: int, n_labels: int, *, both: bool) -> tuple[Array, Array, Array]:
-    """Truth with both classes in every row or in most, scores that tie, weights."""
+    """Make truth with both classes in every row or in most, tied scores, and weights."""
     rng = np.random.default_rng(seed)
     truth = (rng.random((n, n_labels)) < 0.4).astype(int)
     if both:
@@ -49,7 +49,7 @@ CASE = (st.integers(0, 10_000), st.integers(1, 25), st.integers(2, 5))
 def test_sklearn(seed: int, n: int, n_labels: int, both: bool, weighted: bool) -> None:
     truth, scores, weight = generated(seed, n, n_labels, both=both)
     weight[0] = 1.0
-    weighted = weighted and both  # a row without truth has no row to hold a weight
+    weighted = weighted and both  # a row without ground truths cannot have a weight
     sides = tables(truth, scores, weight if weighted else None)
     by = {"sample_weight": weight} if weighted else {}
     more = {"multilabel": True, "average": "samples"}
@@ -59,12 +59,12 @@ def test_sklearn(seed: int, n: int, n_labels: int, both: bool, weighted: bool) -
         warnings.simplefilter("ignore")
         area = sk.roc_auc_score(truth, scores, average="samples", **by)
         precision = sk.average_precision_score(truth, scores, average="samples", **by)
-        found = card.value("mROCAUC", average="samples")
-        assert (found is None and np.isnan(area)) or found == pytest.approx(area, abs=1e-12)
+        result = card.value("mROCAUC", average="samples")
+        assert (result is None and np.isnan(area)) or result == pytest.approx(area, abs=1e-12)
         assert card.value("mAP", average="samples") == pytest.approx(precision, abs=1e-12)
         if weighted:
             return
-        # standard leaves out what is undefined, instead of a NaN or a silent 0
+        # standard skips undefined values instead of returning NaN or 0
         some = truth.any(axis=1)
         mixed = some & ~truth.all(axis=1)
         area = np.mean([sk.roc_auc_score(truth[i], scores[i]) for i in np.flatnonzero(mixed)])
@@ -76,7 +76,7 @@ def test_sklearn(seed: int, n: int, n_labels: int, both: bool, weighted: bool) -
 @modest
 @given(*CASE)
 def test_unlisted_labels_rank_last(seed: int, n: int, n_labels: int) -> None:
-    """Lists of the best few: as if the others scored below all."""
+    """Lists of the best few labels: the others rank below all."""
     truth, scores, _ = generated(seed, n, n_labels, both=True)
     few = np.where(scores >= 0.5, scores, np.nan)
     few[0] = scores[0]  # every label is listed somewhere
@@ -89,7 +89,7 @@ def test_unlisted_labels_rank_last(seed: int, n: int, n_labels: int) -> None:
 
 
 def test_slices() -> None:
-    """A slice is what it is alone, where all labels occur in it."""
+    """A slice equals its datums scored separately if all labels occur in it."""
     truth, scores, weight = generated(3, 40, 4, both=True)
     guesses, truths = tables(truth, scores, weight)
     part = pl.DataFrame({"datum_id": np.arange(40), "part": ["x", "y"] * 20})
@@ -97,13 +97,13 @@ def test_slices() -> None:
     card = score((guesses, truths), ["mROCAUC", "mAP"], by="part", datums=part, **more)
     for name, rest in (("x", 0), ("y", 1)):
         inside = pl.col("datum_id") % 2 == rest
-        alone = score((guesses.filter(inside), truths.filter(inside)), ["mROCAUC", "mAP"], **more)
+        single = score((guesses.filter(inside), truths.filter(inside)), ["mROCAUC", "mAP"], **more)
         mine = card.metrics.filter(slice_value=name)["value"]
-        assert mine.equals(alone.metrics["value"])
+        assert mine.equals(single.metrics["value"])
 
 
 def test_undefined() -> None:
-    """One label alone: no datum has another one."""
+    """With a single label, no datum has another label."""
     rows = pl.DataFrame({"datum_id": [1, 2], "label_value": ["a", "a"], "score": [0.5, 0.6]})
     more: dict[str, Any] = {"multilabel": True, "average": "samples"}
     card = score((rows, rows.drop("score")), ["mROCAUC", "mAP"], **more)

@@ -1,4 +1,4 @@
-"""scikit-learn itself on random tables, under its dialect."""
+"""Random tables against scikit-learn itself, under its dialect."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Array = np.ndarray[Any, Any]
 
 
 def quiet(call: Callable[..., Any], *args: Any, **more: Any) -> Any:
-    """A call whose warnings about undefined values are beside the point."""
+    """Call a function without its warnings about undefined values."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return call(*args, **more)
 
 
 def close(ours: float | None, theirs: float) -> bool:
-    """Equal, or undefined on both sides; an infinity of theirs is undefined with us."""
+    """Compare within 1e-10; undefined here is infinite or NaN there."""
     if ours is None:
         return not np.isfinite(theirs)
     return bool(abs(ours - theirs) <= 1e-10)
@@ -179,7 +179,7 @@ CURVES = ("ROCCurve", "ScorePrecisionRecallCurve", "DETCurve")
 
 
 def same(frame: pl.DataFrame, columns: dict[str, Array]) -> None:
-    """Columns of a curve; the threshold above all scores is null with us."""
+    """Compare columns of a curve; the threshold above all scores is null here."""
     for name, theirs in columns.items():
         finite = np.where(np.isinf(theirs), np.nan, theirs)
         np.testing.assert_allclose(frame[name].to_numpy(), finite, rtol=0, atol=1e-10)
@@ -203,38 +203,38 @@ def test_several_labels(seed: int, n: int, n_labels: int, fill: float) -> None:
         multilabel=True,
         zero_division=fill,
     )
-    found = (scores >= 0.5).astype(int)
+    predicted = (scores >= 0.5).astype(int)
     if not truth.any():
         return
     for average in ("macro", "micro", "weighted", "samples"):
-        used = np.flatnonzero(truth.any(axis=0) | found.any(axis=0))
+        used = np.flatnonzero(truth.any(axis=0) | predicted.any(axis=0))
         theirs = quiet(
-            sk.precision_recall_fscore_support, truth, found,
+            sk.precision_recall_fscore_support, truth, predicted,
             labels=used, average=average, zero_division=fill,
         )  # fmt: skip
         for metric, value in zip(("Precision", "Recall", "F1"), theirs, strict=False):
             assert close(card.value(metric, average=average), value), (metric, average)
         value = quiet(
-            sk.jaccard_score, truth, found, labels=used, average=average, zero_division=fill
+            sk.jaccard_score, truth, predicted, labels=used, average=average, zero_division=fill
         )
         assert close(card.value("Jaccard", average=average), value), average
-    assert close(card.value("Accuracy"), sk.accuracy_score(truth, found))
+    assert close(card.value("Accuracy"), sk.accuracy_score(truth, predicted))
     if used.size == n_labels:
-        assert close(card.value("HammingLoss"), sk.hamming_loss(truth, found))
+        assert close(card.value("HammingLoss"), sk.hamming_loss(truth, predicted))
 
 
 @modest
 @given(st.integers(0, 2**32 - 1))
-def test_a_label_that_is_never_true_weighs_nothing(seed: int) -> None:
+def test_a_label_that_is_never_true_has_no_weight(seed: int) -> None:
     """The weighted mean is that of the other labels; the plain one is undefined."""
     rng = np.random.default_rng(seed)
     truth = np.stack([*(rng.permutation(np.arange(6) % 2) for _ in "ab"), np.zeros(6, int)], 1)
     scores = rng.integers(0, 5, (6, 3)) / 5
     row, label = (place.ravel() for place in np.indices(truth.shape))
-    found = pl.DataFrame({"datum_id": row, "label_value": label, "score": scores.ravel()})
-    true = found.filter(pl.Series(truth.ravel() > 0)).drop("score")
-    card = score((found, true), ["mROCAUC"], average="weighted", multilabel=True, dialect="sklearn",
-                 datums=pl.DataFrame({"datum_id": range(6)}))  # fmt: skip
+    predictions = pl.DataFrame({"datum_id": row, "label_value": label, "score": scores.ravel()})
+    true = predictions.filter(pl.Series(truth.ravel() > 0)).drop("score")
+    card = score((predictions, true), ["mROCAUC"], average="weighted", multilabel=True,
+                 dialect="sklearn", datums=pl.DataFrame({"datum_id": range(6)}))  # fmt: skip
     theirs = quiet(sk.roc_auc_score, truth, scores, average="weighted")
     assert np.isfinite(theirs)
     assert close(card.value("mROCAUC", average="weighted"), theirs)

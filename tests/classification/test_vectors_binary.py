@@ -19,18 +19,18 @@ CASES = [
 ]  # fmt: skip
 
 UNBOUNDED = {"tiny_diff"}
-"""Scores beyond 1, which metrics of probabilities refuse."""
+"""Scores above 1, which metrics of probabilities refuse."""
 
 GRID = [i / 20 for i in range(1, 20)]
 
 
 def cases() -> dict[str, dict[str, Any]]:
-    """The cases of ``binary_rank.json``."""
+    """Read the cases of ``binary_rank.json``."""
     return by_name("classification", "binary_rank.json")
 
 
 def shapes(inputs: dict[str, Any], dtype: Any = pl.Float64) -> dict[str, Sides]:
-    """One table with ``actual`` and ``score``; two long tables where only label 1 is listed."""
+    """One table with ``actual`` and ``score``; two long tables that list only label 1."""
     scores = pl.Series(inputs["y_score"], dtype=dtype)
     truth = pl.Series(inputs["y_true"], dtype=pl.Int64)
     weight = {"weight": inputs["sample_weight"]} if "sample_weight" in inputs else {}
@@ -47,13 +47,13 @@ def shapes(inputs: dict[str, Any], dtype: Any = pl.Float64) -> dict[str, Sides]:
 
 
 def run(case: str, shape: str, metrics: list[str], dtype: Any = None, **more: Any) -> ee.Scorecard:
-    """A run on a case under ``sklearn``."""
+    """Score a case under ``sklearn``."""
     sides = shapes(cases()[case]["inputs"], dtype or pl.Float64)[shape]
     return score(sides, metrics, **{"dialect": "sklearn", **more})
 
 
 def of_one(card: ee.Scorecard, metric: str) -> float | None:
-    """The value of label 1."""
+    """Return the value of label 1."""
     return card.value(metric, label_value=1, statistic=None)
 
 
@@ -93,7 +93,7 @@ AT = ("PrecisionRecallCurve", 1)
 
 
 def test_single_precision_thresholds_matter() -> None:
-    """Some case tells thresholds rounded to single precision from those that are not."""
+    """In some case, thresholds rounded to single precision give other counts."""
     assert any(
         case["expected"]["counts_19_f32_scores_f32_thr"]
         != case["expected"]["counts_19_f32_scores_f64_thr"]
@@ -107,9 +107,9 @@ def test_single_precision_thresholds_matter() -> None:
 def test_curves(name: str, shape: str) -> None:
     """roc_curve with and without points on straight lines, pr_curve, det_curve."""
     expected = plain(cases()[name]["expected"])
-    asked = ["ROCCurve", "ScorePrecisionRecallCurve", "DETCurve"]
+    names = ["ROCCurve", "ScorePrecisionRecallCurve", "DETCurve"]
     for thin, theirs in ((True, "roc_curve"), (False, "roc_curve_full")):
-        card = run(name, shape, asked, thin_curves=thin)
+        card = run(name, shape, names, thin_curves=thin)
         if theirs in expected:
             fpr, tpr, threshold = expected[theirs]["value"]
             frame = curve(card, "ROCCurve", 1)
@@ -127,14 +127,14 @@ def test_curves(name: str, shape: str) -> None:
     if "det" in expected and "value" in expected["det"]:
         fpr, fnr, threshold = expected["det"]["value"]
         for thin in (True, False):
-            frame = curve(run(name, shape, asked, thin_curves=thin), "DETCurve", 1).reverse()
+            frame = curve(run(name, shape, names, thin_curves=thin), "DETCurve", 1).reverse()
             check(frame["fpr"], fpr)
             check(frame["fn"] / (frame["tp"] + frame["fn"]), fnr)
             check(frame["score_threshold"], [np.nan if t == np.inf else t for t in threshold])
 
 
 def check(ours: pl.Series, theirs: list[float]) -> None:
-    """Values of a column; null is NaN."""
+    """Compare values of a column; null is NaN."""
     assert len(ours) == len(theirs), (ours.to_list(), theirs)
     assert all(map(close, ours.to_list(), theirs)), (ours.to_list(), theirs)
 
@@ -143,7 +143,7 @@ def check(ours: pl.Series, theirs: list[float]) -> None:
 def test_probabilities(name: str) -> None:
     """Log loss and Brier of scikit-learn, calibration of torchmetrics (single precision).
 
-    From one table alone: a lone listed label says nothing of the other one's probability.
+    Only for one table: a single listed label does not determine the other's probability.
     """
     expected = plain(cases()[name]["expected"])
     card = run(name, "one", ["LogLoss", "Brier", "ECE", "MCE"])
@@ -157,8 +157,8 @@ def test_probabilities(name: str) -> None:
 def test_weights(shape: str) -> None:
     """Sample weights, one of them 0."""
     expected = plain(cases()["weighted_interior_ties"]["expected"])
-    asked = ["ROCAUC", "AP", "LogLoss", "Brier"]
-    card = run("weighted_interior_ties", shape, asked)
+    names = ["ROCAUC", "AP", "LogLoss", "Brier"]
+    card = run("weighted_interior_ties", shape, names)
     assert close(of_one(card, "ROCAUC"), expected["roc_auc"]["value"])
     assert close(of_one(card, "AP"), expected["ap"]["value"])
     if shape == "one":
@@ -172,7 +172,7 @@ def test_weights(shape: str) -> None:
 @pytest.mark.parametrize("shape", ["one", "long"])
 @pytest.mark.parametrize("name", ["inf_scores", "nan_score"])
 def test_scores_that_are_no_numbers(name: str, shape: str) -> None:
-    """Refused, with the row."""
+    """Refused with the row."""
     inputs = plain(cases()[name]["inputs"])
     with pytest.raises(ee.InputError, match=r"score.*row [01]"):
         score(shapes(inputs)[shape], ["ROCAUC"])
@@ -180,7 +180,7 @@ def test_scores_that_are_no_numbers(name: str, shape: str) -> None:
 
 @pytest.mark.parametrize("shape", ["one", "long"])
 def test_empty(shape: str) -> None:
-    """No rows: no numbers, no error."""
+    """No rows: no numbers and no error."""
     card = run("empty", shape, ["ROCAUC", "AP", "LogLoss", "ROCCurve", "PrecisionRecallCurve"])
     assert card.metrics["value"].drop_nulls().is_empty()
     assert card.curves["recall"].drop_nulls().is_empty()

@@ -28,7 +28,7 @@ AGREEMENT = {
 }
 
 INFINITE = {("single_item_wrong", "BalancedAccuracyAdjusted")}
-"""Where chance is certain to be right, scikit-learn divides by 0; we leave it undefined."""
+"""scikit-learn divides by 0 if chance agreement is 1; here the value is undefined."""
 
 RATIO_CASES = [
     "balanced3", "pred_only_class", "both_missing_sides", "one_class_perfect", "string_order",
@@ -38,14 +38,14 @@ RATIO_CASES = [
 
 
 def cases() -> dict[str, dict[str, Any]]:
-    """The cases of ``prf.json``."""
+    """Read the cases of ``prf.json``."""
     return by_name("classification", "prf.json")
 
 
 def check_prf(
     card: ee.Scorecard, labels: list[Any], average: str, beta: float, value: list[Any]
 ) -> None:
-    """Precision, recall, F and support of ``precision_recall_fscore_support``."""
+    """Compare with precision, recall, F and support of ``precision_recall_fscore_support``."""
     rows = {(row["metric"], row["label_value"]): row for row in card.metrics.iter_rows(named=True)}
     for metric, theirs in zip(("Precision", "Recall", f"F{beta:g}"), value, strict=False):
         if average == "None":
@@ -83,12 +83,12 @@ def test_ratios(name: str, shape: Shape) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", RATIO_CASES)
 def test_agreement(name: str, shape: Shape) -> None:
-    """Accuracy and its kin, the confusion matrix and Jaccard."""
+    """Accuracy, kappa, correlation, the confusion matrix and Jaccard."""
     case = cases()[name]
     sides = shape(case["inputs"]["y_true"], case["inputs"]["y_pred"])
     expected = plain(case["expected"])
-    asked = [*AGREEMENT.values(), "Jaccard", "ConfusionMatrix"]
-    card = score(sides, asked, dialect="sklearn")
+    metrics = [*AGREEMENT.values(), "Jaccard", "ConfusionMatrix"]
+    card = score(sides, metrics, dialect="sklearn")
     for theirs, ours in AGREEMENT.items():
         value = card.value(ours)
         if (name, ours) in INFINITE:
@@ -108,7 +108,7 @@ def test_agreement(name: str, shape: Shape) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_empty(shape: Shape) -> None:
-    """scikit-learn refuses; we have no rows, and no error."""
+    """scikit-learn refuses; here there are no rows and no error."""
     none = pl.Series([], dtype=pl.String)
     card = score(shape(none, none), [*AGREEMENT.values(), "F1"], dialect="sklearn")
     assert set(cases()["empty"]["expected"]["accuracy"]) == {"error", "message"}
@@ -117,15 +117,15 @@ def test_empty(shape: Shape) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_sample_weights(shape: Shape) -> None:
-    """Weights of rows; a count of weights is shown as the nearest whole number."""
+    """Weights of rows; a weighted count is shown as the nearest integer."""
     case = cases()["sample_weight"]
-    given = case["inputs"]
-    sides = shape(given["y_true"], given["y_pred"], weight=given["sample_weight"])
+    inputs = case["inputs"]
+    sides = shape(inputs["y_true"], inputs["y_pred"], weight=inputs["sample_weight"])
     card = score(
         sides, ["Precision", "Recall", "F1", "Accuracy", "ConfusionMatrix"], dialect="sklearn"
     )
     expected = plain(case["expected"])
-    labels = sorted(set(given["y_true"]))
+    labels = sorted(set(inputs["y_true"]))
     for average, answer in expected["sklearn"].items():
         check_prf(card, labels, average, 1.0, answer["value"])
     assert close(card.value("Accuracy"), expected["accuracy"]["value"])
@@ -137,31 +137,31 @@ def test_sample_weights(shape: Shape) -> None:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_subset_of_labels(shape: Shape) -> None:
-    """labels= names a subset and a label that nobody has."""
+    """labels= names a subset and a label that no row has."""
     case = cases()["labels_subset_and_extra"]
-    given = case["inputs"]
-    sides = shape(given["y_true"], given["y_pred"])
+    inputs = case["inputs"]
+    sides = shape(inputs["y_true"], inputs["y_pred"])
     for key, answer in plain(case["expected"]["sklearn"]).items():
         average, fill = key.split("|")
         card = score(
             sides,
             ["Precision", "Recall", "F1"],
             dialect="sklearn",
-            labels=given["labels"],
+            labels=inputs["labels"],
             zero_division=float(fill.split("=")[1]),
         )
-        check_prf(card, given["labels"], average, 1.0, answer["value"])
+        check_prf(card, inputs["labels"], average, 1.0, answer["value"])
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_absent_class(shape: Shape) -> None:
-    """torchmetrics leaves labels without any count out of the macro mean, scikit-learn does not."""
+    """The macro mean of torchmetrics skips labels without any count; scikit-learn's does not."""
     case = cases()["torchmetrics_absent_class"]
-    given = case["inputs"]
-    sides = shape(given["y_true"], given["y_pred"])
-    labels = list(range(given["num_classes"]))
-    asked = ["Precision", "Recall", "F1"]
-    card = score(sides, asked, dialect="torchmetrics", labels=labels)
+    inputs = case["inputs"]
+    sides = shape(inputs["y_true"], inputs["y_pred"])
+    labels = list(range(inputs["num_classes"]))
+    metrics = ["Precision", "Recall", "F1"]
+    card = score(sides, metrics, dialect="torchmetrics", labels=labels)
     names = {
         "multiclass_precision": "Precision",
         "multiclass_recall": "Recall",
@@ -183,29 +183,30 @@ def test_absent_class(shape: Shape) -> None:
                 answer["value"], abs=1e-6
             ), key
     assert seen == 12
-    card = score(sides, asked, dialect="sklearn", labels=labels)
+    card = score(sides, metrics, dialect="sklearn", labels=labels)
     for average, answer in plain(case["expected"]["sklearn"]).items():
         check_prf(card, labels, average, 1.0, answer["value"])
 
 
-ALONE = ("pred_only_class", "binary01_no_pred_pos")
-"""Cases of which every choice of options for F1 is a run of its own."""
+SINGLE_RUNS = ("pred_only_class", "binary01_no_pred_pos")
+"""Cases in which each choice of options for F1 needs a run."""
 DIVIDED = (
-    *ALONE,
+    *SINGLE_RUNS,
     "both_missing_sides",
     "string_order",
     "whitespace_case_unicode",
     "single_item_wrong",
 )
-"""Cases in which something is divided by zero."""
+"""Cases with a division by zero."""
 
 
 @pytest.mark.parametrize("name", RATIO_CASES)
 def test_phoenix(name: str) -> None:
-    """Phoenix's scores under its dialect, all labels together and one positive label.
+    """Phoenix's scores under its dialect, over all labels and for one positive label.
 
-    The average and the positive label choose among a run's numbers, and ``zero_division`` matters
-    only where something is divided by zero: mostly, one run serves all such choices.
+    The average and the positive label select numbers of a run, and ``zero_division`` matters only
+    for
+    divisions by zero. So mostly one run serves all choices.
     """
     case = cases()[name]
     truth = case["inputs"]["y_true"]
@@ -215,21 +216,21 @@ def test_phoenix(name: str) -> None:
     for key, answer in plain(case["expected"]["phoenix"]).items():
         parts = dict(part.split("=", 1) for part in key.split("|"))
         beta = float(parts["beta"])
-        given: dict[str, Any] = {"average": parts["avg"], "beta": beta}
+        inputs: dict[str, Any] = {"average": parts["avg"], "beta": beta}
         if "pos" in parts:
-            given["positive_label"] = type(truth[0])(parts["pos"])
-        run = key if name in ALONE and beta == 1 else (beta, name in DIVIDED and parts["zd"])
+            inputs["positive_label"] = type(truth[0])(parts["pos"])
+        run = key if name in SINGLE_RUNS and beta == 1 else (beta, name in DIVIDED and parts["zd"])
         if run not in cards:
             cards[run] = score(
                 sides,
                 ["Precision", "Recall", f"F{beta:g}"],
                 dialect="phoenix",
                 zero_division=float(parts["zd"]),
-                **given,
+                **inputs,
             )
         card = cards[run]
-        card.options = msgspec.structs.replace(card.options, **{"positive_label": None, **given})
-        ours = {made["name"]: made["score"] for made in card.to_phoenix()}
+        card.options = msgspec.structs.replace(card.options, **{"positive_label": None, **inputs})
+        ours = {values["name"]: values["score"] for values in card.to_phoenix()}
         assert ours == pytest.approx(answer["value"], abs=1e-12, nan_ok=True), key
         seen += 1
     assert seen >= 48

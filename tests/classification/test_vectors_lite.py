@@ -1,14 +1,15 @@
-"""valor-lite's known answers under ``valor-lite``, its hard maximum at a threshold included.
+"""Known answers of valor-lite under ``valor-lite``, with its hard maximum at a threshold.
 
-A hard prediction at a threshold is that of the predictions at or above it, so these runs filter
-the table; valor-lite never counts a score of 0. Differences, each held to what it may be:
+A hard prediction at a threshold is the best of the predictions at or above it, so these runs filter
+the table; valor-lite never counts a score of 0. Known differences, each checked:
 
-- true negatives: valor-lite counts only datums that list the label (valor.md 1.2), we all;
-- without hard maximum a datum with a true and another positive label is a false negative too
+- true negatives: valor-lite counts only datums that list the label (valor.md 1.2), this package
+all;
+- without hard maximum, a datum with a true and another positive label is also a false negative
   (valor.md 1.2, "do not copy");
-- ROC areas: its negatives are rows that list the label, a score of 0 starts its curve late, a
+- ROC areas: its negatives are rows that list the label, a score of 0 starts its curve late, and a
   label never predicted has 0 (valor.md 1.3);
-- labels listed twice: refused by us, an area of 2.0 there.
+- labels listed twice are refused here; valor-lite returns an area of 2.0.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ ROC_DIFFERS: dict[str, dict[str, float]] = {
     "cl_zero_scores": {"b": 0.5},
     "sparse_preds": {"b": 0.5, "c": 1.0},
 }
-"""Case -> label and the area that we give."""
+"""Case -> label and the area computed here."""
 
 STRAY = "cl_datum_without_gt"
-"""valor-lite wants a truth on every datum and was run without the one that has none."""
+"""valor-lite requires a ground truth per datum, so it ran without the datum that has none."""
 
 
 class Case(NamedTuple):
@@ -45,7 +46,7 @@ class Case(NamedTuple):
 
 
 def cases(method: str) -> Iterator[Case]:
-    """Answers of one method, without filters: valor-lite's own tests and the hand-made cases."""
+    """Read unfiltered answers of one method: valor-lite's own tests and the hand-made cases."""
     for case in known_answers("valor", "lite_classification.json")["cases"]:
         if case["filter"] or case["parameters"].get("datums") or case["method"] != method:
             continue
@@ -67,8 +68,8 @@ def cases(method: str) -> Iterator[Case]:
             sides = tuple(table.with_columns(label_key=pl.lit("label")) for table in sides)
             for name, answer in answers.items():
                 if METHODS.get(name.split("_hardmax")[0]) == method:
-                    given = {**case["parameters"], "hardmax": not name.endswith("false")}
-                    yield Case(case["id"], method, given, sides, answer)
+                    parameters = {**case["parameters"], "hardmax": not name.endswith("false")}
+                    yield Case(case["id"], method, parameters, sides, answer)
     for vector, answer in service_vectors():
         if method != "compute_rocauc" or "value" not in answer:
             continue
@@ -88,17 +89,17 @@ METHODS = {
 
 
 def positive(sides: Sides, threshold: float) -> Sides:
-    """Predictions that valor-lite counts at a threshold, and every truth."""
+    """Return the predictions that valor-lite counts at a threshold, and all ground truths."""
     return sides[0].filter((pl.col("score") >= threshold) & (pl.col("score") > 0)), sides[1]
 
 
 def labels_of(sides: Sides) -> list[str]:
-    """All labels of either side."""
+    """Return all labels of either side."""
     return sorted({*sides[0]["label_value"], *sides[1]["label_value"]})
 
 
 def unlisted(sides: Sides, label: str) -> int:
-    """Datums that do not list a label."""
+    """Count the datums that do not list a label."""
     return int(sides[1]["datum_id"].n_unique()) - sides[0].filter(label_value=label).height
 
 
@@ -123,7 +124,7 @@ def test_areas() -> None:
 
 
 def test_hard_maximum() -> None:
-    """Counts, Precision, Recall, F1 and Accuracy of the best label, where it reaches a score."""
+    """Counts, Precision, Recall, F1 and Accuracy of the best label, if it reaches the threshold."""
     compared = fewer = 0
     for case in cases("compute_precision_recall"):
         if not case.parameters["hardmax"]:
@@ -158,7 +159,7 @@ def test_hard_maximum() -> None:
 
 
 def test_every_label_at_a_threshold() -> None:
-    """Counts without hard maximum are our PrecisionRecallCurve but for its extra misses."""
+    """Counts without hard maximum equal PrecisionRecallCurve, except for additional misses."""
     compared = more = 0
     for case in cases("compute_precision_recall"):
         if case.parameters["hardmax"]:
@@ -189,7 +190,7 @@ def test_every_label_at_a_threshold() -> None:
 
 
 def matrices(method: str) -> Iterator[tuple[Case, Sides, dict[str, Any]]]:
-    """Cases, the tables that count at a threshold, and the matrix of the best labels there."""
+    """Yield cases, the tables that count at a threshold, and the matrix of the best labels."""
     for case in cases(method):
         thresholds = case.parameters["score_thresholds"]
         if case.parameters["hardmax"] and thresholds == sorted(thresholds):
@@ -199,7 +200,7 @@ def matrices(method: str) -> Iterator[tuple[Case, Sides, dict[str, Any]]]:
 
 
 def test_confusion() -> None:
-    """Unmatched truths have no prediction."""
+    """Unmatched ground truths have no prediction."""
     compared = 0
     for case, sides, value in matrices("compute_confusion_matrix"):
         card = score(sides, ["ConfusionMatrix"], dialect="valor-lite")
@@ -215,12 +216,12 @@ def test_confusion() -> None:
 
 
 def test_confusion_examples() -> None:
-    """valor-lite lists every datum of a cell, and so do we where as many are asked for."""
+    """valor-lite lists every datum of a cell; so does ``pr_curve_max_examples=40``."""
     compared = 0
     for case, sides, theirs in matrices("compute_confusion_matrix_with_examples"):
         card = score(sides, ["ConfusionMatrix"], dialect="valor-lite", pr_curve_max_examples=40)
-        found = [e for e in card.to_valor() if e["type"] == "ConfusionMatrixWithExamples"]
-        ours = found[0]["value"]
+        entries = [e for e in card.to_valor() if e["type"] == "ConfusionMatrixWithExamples"]
+        ours = entries[0]["value"]
         assert not ours["unmatched_predictions"], case.id
         for truth, cells in theirs["confusion_matrix"].items():
             mine = ours["confusion_matrix"].get(truth, {})
@@ -232,7 +233,7 @@ def test_confusion_examples() -> None:
 
 
 def filled(cells: dict[str, Any]) -> dict[str, Any]:
-    """Cells that count something, examples in any order."""
+    """Return the cells with a count, with their examples sorted."""
     return {
         name: (cell["count"], sorted((e["datum_id"], e.get("score")) for e in cell["examples"]))
         for name, cell in cells.items()

@@ -1,4 +1,4 @@
-"""Score matrices against known answers: one label of several, and several labels a datum."""
+"""Score matrices against known answers, with one label per datum and with several."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ SHAPES = ["long", "wide", "one"]
 
 
 def cases() -> dict[str, dict[str, Any]]:
-    """The cases of ``multiclass_rank.json``."""
+    """Read the cases of ``multiclass_rank.json``."""
     return by_name("classification", "multiclass_rank.json")
 
 
 def run(
     name: str, shape: str, metrics: list[str], dtype: Any = pl.Float64, **options: Any
 ) -> ee.Scorecard:
-    """A run on a case of one label of several."""
-    given = cases()[name]["inputs"]
-    sides, more = matrix_tables(given["y_true"], given["y_score"], given["labels"], dtype)[shape]
+    """Score a case with one label per datum."""
+    inputs = cases()[name]["inputs"]
+    sides, more = matrix_tables(inputs["y_true"], inputs["y_score"], inputs["labels"], dtype)[shape]
     return score(sides, metrics, **{"dialect": "sklearn", **more, **options})
 
 
@@ -50,7 +50,7 @@ def test_areas(name: str, shape: str) -> None:
         for label, value in enumerate(expected["sk_ovr_None"]["value"]):
             assert close(areas[label], value)
     else:
-        # scikit-learn wants rows that sum to 1; torchmetrics does not
+        # scikit-learn requires rows that sum to 1; torchmetrics does not
         assert name == "rows_not_sum1"
         theirs = expected["tm_auroc_none"]["value"]
         assert list(label_values(card, "ROCAUC").values()) == pytest.approx(theirs, abs=1e-6)
@@ -61,7 +61,7 @@ def test_areas(name: str, shape: str) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", CASES)
 def test_torchmetrics(name: str, shape: str) -> None:
-    """Areas of torchmetrics: 0 where a class is missing, which its macro mean includes."""
+    """torchmetrics gives a missing class an area of 0 and includes it in the macro mean."""
     expected = plain(cases()[name]["expected"])
     card = run(name, shape, ["ROCAUC", "mROCAUC", "AP", "mAP"], dialect="torchmetrics")
     for metric, mean, theirs in (("ROCAUC", "mROCAUC", "tm_auroc"), ("AP", "mAP", "tm_ap")):
@@ -78,31 +78,31 @@ def test_torchmetrics(name: str, shape: str) -> None:
 def test_probabilities(name: str, shape: str) -> None:
     """Log loss, Brier, top-k of scikit-learn; calibration of torchmetrics; the first argmax."""
     expected = plain(cases()[name]["expected"])
-    given = cases()[name]["inputs"]
-    asked = ["LogLoss", "Brier", "TopKAccuracy", "Accuracy", "Outcomes"]
-    card = run(name, shape, asked, k=[1, 2, 3])
+    inputs = cases()[name]["inputs"]
+    names = ["LogLoss", "Brier", "TopKAccuracy", "Accuracy", "Outcomes"]
+    card = run(name, shape, names, k=[1, 2, 3])
     assert close(card.value("LogLoss"), expected["log_loss"]["value"])
     assert close(card.value("Brier"), expected["brier"]["value"])
-    single = run(name, shape, ["ECE"], pl.Float32)  # 0.6 is on the edge of a bin in some precision
+    single = run(name, shape, ["ECE"], pl.Float32)  # 0.6 is a bin edge in some precision
     assert single.value("ECE") == pytest.approx(expected["ece15"]["value"], abs=1e-6)
     for k in (1, 2, 3):
         assert close(card.value("TopKAccuracy", k=k), expected[f"top{k}"]["value"]), k
     predicted = card.outcomes.filter(pl.col("outcome").str.starts_with("fn").not_())
     hard = dict(predicted.select("datum_id", "label_value").iter_rows())
-    assert [hard[i] for i in range(len(given["y_true"]))] == expected["argmax_first"]
-    right = sum(a == b for a, b in zip(given["y_true"], expected["argmax_first"], strict=True))
-    assert close(card.value("Accuracy"), right / len(given["y_true"]))
+    assert [hard[i] for i in range(len(inputs["y_true"]))] == expected["argmax_first"]
+    right = sum(a == b for a, b in zip(inputs["y_true"], expected["argmax_first"], strict=True))
+    assert close(card.value("Accuracy"), right / len(inputs["y_true"]))
 
 
 def several(name: str, shape: str) -> tuple[Sides, dict[str, Any]]:
-    """A multilabel case: truths are the rows that are 1."""
-    given = cases()[name]["inputs"]
-    labels = list(range(len(given["y_score"][0])))
-    first = [0] * len(given["y_score"])
-    (predictions, _), more = matrix_tables(first, given["y_score"], labels)[shape]
+    """Make a multilabel case: ground truths are the entries that are 1."""
+    inputs = cases()[name]["inputs"]
+    labels = list(range(len(inputs["y_score"][0])))
+    first = [0] * len(inputs["y_score"])
+    (predictions, _), more = matrix_tables(first, inputs["y_score"], labels)[shape]
     rows = [
         {"datum_id": i, "label_value": label}
-        for i, row in enumerate(given["y_true"])
+        for i, row in enumerate(inputs["y_true"])
         for label in labels
         if row[label]
     ]
@@ -116,9 +116,9 @@ def test_several_labels(name: str, shape: str) -> None:
     """Areas, average precision, and counts at 0.5; datums without any true label count."""
     expected = plain(cases()[name]["expected"])
     sides, more = several(name, shape)
-    asked = ["ROCAUC", "mROCAUC", "AP", "mAP", "Precision", "Recall", "F1", "Counts", "Accuracy",
+    names = ["ROCAUC", "mROCAUC", "AP", "mAP", "Precision", "Recall", "F1", "Counts", "Accuracy",
              "HammingLoss"]  # fmt: skip
-    card = score(sides, asked, dialect="sklearn", multilabel=True, average="micro", **more)
+    card = score(sides, names, dialect="sklearn", multilabel=True, average="micro", **more)
     for metric, mean, theirs in (("ROCAUC", "mROCAUC", "auc"), ("AP", "mAP", "ap")):
         for label, value in enumerate(expected[f"{theirs}_None"]["value"]):
             ours = label_values(card, metric)[label]
@@ -138,10 +138,10 @@ def test_several_labels(name: str, shape: str) -> None:
     for label, ((tn, fp), (fn, tp)) in enumerate(expected["mlcm"]["value"]):
         for name_, value in (("tn", tn), ("fp", fp), ("fn", fn), ("tp", tp)):
             assert card.value("Counts", statistic=name_, label_value=label) == value
-    given = cases()[name]["inputs"]
+    inputs = cases()[name]["inputs"]
     cells = [
         [bool(t) == (s >= 0.5) for t, s in zip(truth, row, strict=True)]
-        for truth, row in zip(given["y_true"], given["y_score"], strict=True)
+        for truth, row in zip(inputs["y_true"], inputs["y_score"], strict=True)
     ]
     assert close(card.value("Accuracy"), sum(map(all, cells)) / len(cells))
     wrong = sum(not cell for row in cells for cell in row)
@@ -149,11 +149,12 @@ def test_several_labels(name: str, shape: str) -> None:
 
 
 @pytest.mark.parametrize("limit", [None, "500MB"])
-def test_torchmetrics_mean_leaves_out_classes_that_no_datum_has(limit: str | None) -> None:
-    """``MulticlassAveragePrecision`` ignores NaN; ``MultilabelAveragePrecision`` has 0 there.
+def test_torchmetrics_mean_skips_classes_that_no_datum_has(limit: str | None) -> None:
+    """``MulticlassAveragePrecision`` ignores NaN; ``MultilabelAveragePrecision`` counts it as 0.
 
-    Release 1.9.0: a target of zeros alone has recall 1, which is every absent label's target of
-    several labels, and the whole target where all datums have class 0.
+    In release 1.9.0 a target of only zeros has recall 1. With several labels this is the target of
+    every
+    absent label; with one it is the whole target if all datums have class 0.
     """
     scores = [[0.2, 0.7, 0.1], [0.3, 0.1, 0.6], [0.5, 0.4, 0.1], [0.1, 0.3, 0.6]]
 

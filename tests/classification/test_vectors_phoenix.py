@@ -1,4 +1,4 @@
-"""Phoenix's own answers of its single call: names, scores, order, and what it refuses."""
+"""Phoenix's answers to single calls: names, scores, order and refusals."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ CASES = known_answers("text", "phoenix_prf.json")["cases"]
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_single_call(case: dict[str, Any]) -> None:
-    given = case["expected"], case["output"]
+    sides = case["expected"], case["output"]
     if case["error"] is not None:
         with pytest.raises(ValueError, match=r"\w"):
-            ee.precision_recall_fscore(*given, **case["kwargs"])
+            ee.precision_recall_fscore(*sides, **case["kwargs"])
         return
-    ours = ee.precision_recall_fscore(*given, **case["kwargs"])
+    ours = ee.precision_recall_fscore(*sides, **case["kwargs"])
     assert [{**one, "score": None} for one in ours] == [
         {**one, "score": None} for one in case["scores"]
     ]

@@ -26,7 +26,7 @@ ASKED = [
 
 
 def expected(name: str) -> dict[str, Any]:
-    """What the reference gave."""
+    """Read the reference's answer."""
     answer: dict[str, Any] = known_answers("classification", "real_data_expected.json")["datasets"][
         name
     ]
@@ -34,7 +34,7 @@ def expected(name: str) -> dict[str, Any]:
 
 
 def tables(name: str) -> Sides:
-    """Both sides as Parquet holds them."""
+    """Read both sides from Parquet."""
     sides = ("predictions", "groundtruths")
     return tuple(
         pl.read_parquet(ANSWERS / "classification" / f"{name}_{side}.parquet") for side in sides
@@ -42,7 +42,7 @@ def tables(name: str) -> Sides:
 
 
 def as_one(name: str) -> tuple[Sides, dict[str, Any]]:
-    """The same as one table with a column per label."""
+    """Make the same rows as one table with a column per label."""
     predictions, truths = tables(name)
     wide = predictions.pivot("label_value", index="datum_id", values="score")
     labels = predictions["label_value"].unique(maintain_order=True).to_list()
@@ -54,7 +54,7 @@ def as_one(name: str) -> tuple[Sides, dict[str, Any]]:
 
 
 def run(name: str, shape: str, **options: Any) -> ee.Scorecard:
-    """A run by fold, from two tables or one."""
+    """Score by fold, from two tables or one."""
     sides, more = as_one(name) if shape == "one" else (tables(name), {})
     return score(sides, ASKED, **{"dialect": "sklearn", "k": 2, "by": "fold", **more, **options})
 
@@ -62,7 +62,7 @@ def run(name: str, shape: str, **options: Any) -> ee.Scorecard:
 @pytest.mark.parametrize("shape", ["long", "one"])
 @pytest.mark.parametrize("name", NAMES)
 def test_real_data(name: str, shape: str) -> None:
-    """classification_report, agreement, areas, log loss, counts; by fold too."""
+    """classification_report, agreement, areas, log loss and counts, also by fold."""
     card, theirs = run(name, shape), expected(name)
     labels = theirs["labels"]
     for metric, column in (("Precision", "precision"), ("Recall", "recall"), ("F1", "f1-score")):
@@ -105,10 +105,10 @@ def test_slices_and_curves(name: str, shape: str) -> None:
     card, theirs = run(name, shape, thin_curves=True), expected(name)
     labels = theirs["labels"]
     for fold, values in theirs["auc_by_fold"].items():
-        where = {"slice": "fold", "slice_value": fold}
-        assert close(card.value("Accuracy", **where), theirs["accuracy_by_fold"][fold])
+        selection = {"slice": "fold", "slice_value": fold}
+        assert close(card.value("Accuracy", **selection), theirs["accuracy_by_fold"][fold])
         for label, value in zip(labels, values, strict=True):
-            assert close(card.value("ROCAUC", label_value=label, **where), value), (fold, label)
+            assert close(card.value("ROCAUC", label_value=label, **selection), value), (fold, label)
     for label, cells in theirs["counts_19"].items():
         frame = curve(card, "PrecisionRecallCurve", label)
         assert frame["score_threshold"].to_list() == GRID
@@ -128,17 +128,17 @@ def test_slices_and_curves(name: str, shape: str) -> None:
 def test_crossed_slices(shape: str) -> None:
     """fairlearn's MetricFrame over two features: by group, and overall."""
     case = plain(known_answers("classification", "slices.json")["cases"][0])
-    given, theirs = case["inputs"], case["expected"]["fairlearn"]["value"]
-    groups = {"g1": given["g1"], "g2": given["g2"]}
+    inputs, theirs = case["inputs"], case["expected"]["fairlearn"]["value"]
+    groups = {"g1": inputs["g1"], "g2": inputs["g2"]}
     if shape == "one":
         sides: Sides = (
-            pl.DataFrame({"actual": given["y_true"], "predicted": given["y_pred"], **groups}),
+            pl.DataFrame({"actual": inputs["y_true"], "predicted": inputs["y_pred"], **groups}),
         )
     else:
-        ids = list(range(len(given["y_true"])))
+        ids = list(range(len(inputs["y_true"])))
         sides = (
-            pl.DataFrame({"datum_id": ids, "label_value": given["y_pred"]}),
-            pl.DataFrame({"datum_id": ids, "label_value": given["y_true"], **groups}),
+            pl.DataFrame({"datum_id": ids, "label_value": inputs["y_pred"]}),
+            pl.DataFrame({"datum_id": ids, "label_value": inputs["y_true"], **groups}),
         )
     card = score(
         sides, ["Accuracy", "Precision", "Recall", "Counts"], dialect="sklearn", by="g1*g2"
@@ -149,18 +149,19 @@ def test_crossed_slices(shape: str) -> None:
         if group is not None and np.isnan(values["accuracy"]):
             assert not any(set(group.split("|")) == set(name.split(" * ")) for name in names)
             continue
-        where: dict[str, Any] = {}
+        selection: dict[str, Any] = {}
         if group is not None:
             first, second = group.split("|")
             (name,) = [n for n in names if n[0] == first and n[-1] == second]
-            where = {"slice": "g1*g2", "slice_value": name}
-        assert close(card.value("Accuracy", **where), values["accuracy"])
-        assert close(card.value("Precision", label_value=1, **where), values["precision"])
-        assert close(card.value("Recall", label_value=1, **where), values["recall"])
+            selection = {"slice": "g1*g2", "slice_value": name}
+        assert close(card.value("Accuracy", **selection), values["accuracy"])
+        assert close(card.value("Precision", label_value=1, **selection), values["precision"])
+        assert close(card.value("Recall", label_value=1, **selection), values["recall"])
         tp, fp, tn = (
-            card.value("Counts", statistic=s, label_value=1, **where) for s in ("tp", "fp", "tn")
+            card.value("Counts", statistic=s, label_value=1, **selection)
+            for s in ("tp", "fp", "tn")
         )
-        fn = card.value("Counts", statistic="fn", label_value=1, **where)
+        fn = card.value("Counts", statistic="fn", label_value=1, **selection)
         assert tp is not None
         assert fp is not None
         assert tn is not None

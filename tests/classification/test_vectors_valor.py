@@ -1,6 +1,6 @@
-"""Valor's service and core: ``valor`` gives their numbers but where they are wrong.
+"""Known answers of Valor's service and core; ``valor`` gives their numbers except for their errors.
 
-Every difference is in one of the tables below, by case, with the reason and what we give.
+The tables below list every difference by case, with its reason and the numbers of this package.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ ROC_DIFFERS: dict[str, tuple[str, float]] = {
     "datum_without_prediction": (NO_FIRST_SEGMENT, 0.75),
     "sparse_preds": (NEVER_PREDICTED, 5 / 6),
 }
-"""Case -> reason, and the mean area that we give."""
+"""Case -> reason, and the mean area computed here."""
 
 NUMBERS_DIFFER: dict[str, tuple[str, dict[Key, float]]] = {
     "cl_datum_without_gt": (
@@ -71,7 +71,7 @@ NUMBERS_DIFFER: dict[str, tuple[str, dict[Key, float]]] = {
         {("Accuracy", "k", None): 2 / 3, ("Recall", "k", "a"): 0.5, ("F1", "k", "a"): 2 / 3},
     ),
 }
-"""Case -> reason, and the numbers that we give."""
+"""Case -> reason, and the numbers computed here."""
 
 CURVE_DIFFERS = {"cl_datum_without_gt": STRAY_LABEL, "datum_without_prediction": INNER_JOIN}
 
@@ -79,7 +79,7 @@ REFUSED = {
     "duplicate_prediction_rows": "in more than one row",
     "two_gts_same_key": "multilabel=True",
 }
-"""Service cases that break the contract of our tables."""
+"""Service cases whose tables violate the contract."""
 
 ASKED = [
     "Accuracy", "Precision", "Recall", "F1", "mROCAUC", "PrecisionRecallCurve",
@@ -88,12 +88,12 @@ ASKED = [
 
 
 def run(vector: Vector) -> ee.Scorecard:
-    """A run under ``valor``."""
+    """Score a case under ``valor``."""
     return score(vector.sides, ASKED, dialect="valor", **vector.options)
 
 
 def numbers(card: ee.Scorecard) -> dict[Key, float | None]:
-    """Numbers as Valor keys them: per label, and per key without averages but the mean area."""
+    """Key numbers as Valor does: per label, and per key without averages except the mean area."""
     out = {}
     for row in card.metrics.iter_rows(named=True):
         mean = row["metric"] == "mROCAUC"
@@ -104,7 +104,7 @@ def numbers(card: ee.Scorecard) -> dict[Key, float | None]:
 
 
 def check_numbers(card: ee.Scorecard, vector: Vector) -> None:
-    """Every number, or the one that is ours."""
+    """Compare every number, or the documented difference."""
     ours = numbers(card)
     _, instead = NUMBERS_DIFFER.get(vector.id, ("", {}))
     if vector.id in ROC_DIFFERS:
@@ -124,11 +124,11 @@ def check_numbers(card: ee.Scorecard, vector: Vector) -> None:
 ROC_KEYS: dict[str, tuple[str, ...]] = {
     "compute_confusion_matrix_at_label_key_using_label_map__0": ("class",)
 }
-"""Cases of several keys: those whose area differs."""
+"""Cases of several keys: the keys whose area differs."""
 
 
 def cells(card: ee.Scorecard) -> dict[Key, dict[str, Any]]:
-    """Rows of PrecisionRecallCurve."""
+    """Return the rows of PrecisionRecallCurve by key."""
     return {
         (row["label_key"], row["label_value"], round(row["score_threshold"], 9)): row
         for row in card.curves.iter_rows(named=True)
@@ -136,12 +136,12 @@ def cells(card: ee.Scorecard) -> dict[Key, dict[str, Any]]:
 
 
 def tidy(cell_of: Mapping[Key, Any]) -> dict[Key, Any]:
-    """The same with round thresholds."""
+    """Round the thresholds of keys."""
     return {(key, label, round(at, 9)): cell for (key, label, at), cell in cell_of.items()}
 
 
 def check_curve(card: ee.Scorecard, vector: Vector) -> int:
-    """Every cell; returns how many."""
+    """Compare every cell and return their number."""
     if not vector.curve:
         return 0
     ours, theirs = cells(card), tidy(vector.curve)
@@ -199,7 +199,7 @@ def test_service() -> None:
 
 
 def test_differing_curves() -> None:
-    """What is ours in the curves that differ: a stray false positive, a lost false negative."""
+    """The documented numbers of differing curves: a stray false positive, a lost false negative."""
     vectors = {vector.id: vector for vector in core_vectors()}
     vectors |= {vector.id: vector for vector, _ in service_vectors()}
     for name, key, expected in (
@@ -214,10 +214,11 @@ def test_differing_curves() -> None:
 
 
 def test_core_detailed_curves() -> None:
-    """DetailedPrecisionRecallCurve: counts of every observation, and how many examples.
+    """DetailedPrecisionRecallCurve: counts of every observation, and the number of examples.
 
-    Core's own examples are at times of another outcome (``dog`` at 0.2 of compute_classification__0
-    shows uid3, a bird, as a missed dog), so only those of true positives are compared.
+    Some of core's examples have another outcome: ``dog`` at 0.2 of compute_classification__0 shows
+    uid3,
+    a bird, as a missed dog. So only examples of true positives are compared.
     """
     compared = 0
     for vector in core_vectors():
@@ -255,8 +256,8 @@ def test_core_detailed_curves() -> None:
     assert compared > 700
 
 
-def test_what_core_refuses() -> None:
-    """Label keys on one side only, no predictions at all: counted and told, not refused."""
+def test_cases_that_core_refuses() -> None:
+    """Label keys on one side only, or no predictions at all, are counted and noted, not refused."""
     cases = {c["id"]: c for c in known_answers("valor", "classification_legacy.json")["cases"]}
     refused = {name for name, case in cases.items() if why_not_core(case)}
     assert refused == {

@@ -1,4 +1,4 @@
-"""Sample weights that are no neat binary fractions: what is summed, and in which order, shows."""
+"""Sample weights that are no binary fractions, so that rounding and summation order matter."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def table(n: int, seed: int) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_curves_end_where_sklearn_ends_them(seed: int) -> None:
-    """Sums in another order differ in the last digit, and must not make a point of their own."""
+def test_curves_have_the_points_of_sklearn(seed: int) -> None:
+    """Sums in another order differ in the last digit, which must not add a point to the curve."""
     rows = table(50, seed)
     card = ee.score(rows, metrics=["ROCCurve", "DETCurve", "ThresholdAtRecall"], target_recall=1.0)
     actual, score, weight = (rows[c].to_numpy() for c in ("actual", "score", "weight"))
@@ -42,20 +42,20 @@ def test_curves_end_where_sklearn_ends_them(seed: int) -> None:
     assert card.value("ThresholdAtRecall", statistic="threshold") == lowest
 
 
-def test_a_slice_is_what_it_is_alone() -> None:
-    """Weights of other slices leave no trace, however large they are."""
+def test_slices_match_their_rows_scored_separately() -> None:
+    """Large weights of other slices have no influence."""
     rows = table(40, 3).with_columns(
         weight=pl.when(pl.col("part") == "x").then(1e17).otherwise(pl.col("weight"))
     )
     names = ["ROCAUC", "AP", "Precision", "PrecisionRecallCurve"]
     sliced = ee.score(rows, metrics=names, by="part")
-    alone = ee.score(rows.filter(part="y"), metrics=names)
+    single = ee.score(rows.filter(part="y"), metrics=names)
     columns = ["metric", "label_value", "average", "value"]
     mine = sliced.metrics.filter(slice_value="y").select(columns)
-    assert mine.rows() == alone.metrics.select(columns).rows()
+    assert mine.rows() == single.metrics.select(columns).rows()
     counts = ["label_value", "score_threshold", "tp", "fp", "fn"]
     cut = sliced.curves.filter(slice_value="y").select(counts)
-    assert cut.rows() == alone.curves.select(counts).rows()
+    assert cut.rows() == single.curves.select(counts).rows()
 
 
 def test_counts_are_sums_of_weights() -> None:
@@ -71,7 +71,7 @@ def test_counts_are_sums_of_weights() -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_one_predicted_class_has_no_correlation(seed: int) -> None:
-    """Weights whose sums round are still of one class, and their rounding is no spread."""
+    """Rounded sums of weights of one class do not look like variation."""
     rng = np.random.default_rng(seed)
     rows = pl.DataFrame({"actual": rng.integers(0, 3, 40), "weight": rng.random(40)})
     rows = rows.with_columns(predicted=pl.lit(1))
@@ -92,7 +92,7 @@ def test_one_weight_a_datum() -> None:
 
 
 def test_missing_predictions_disagree() -> None:
-    """Half of the predictions missing, the rest right: no kappa is perfect."""
+    """Half of the predictions are missing, the rest is right: no kappa is perfect."""
     truths = pl.DataFrame({"datum_id": list(range(8)), "label_value": ["a", "b"] * 4})
     guesses = truths.head(4)
     card = ee.score(
@@ -107,7 +107,7 @@ def test_missing_predictions_disagree() -> None:
 
 
 def test_declared_order_ranks() -> None:
-    """Weighted kappa counts steps in the declared order, unused labels between included."""
+    """Weighted kappa counts steps in the declared order, including unused labels between."""
     actual = ["low", "mid", "high", "high", "mid", "low", "low"]
     predicted = ["low", "high", "high", "mid", "mid", "mid", "low"]
     order = ["low", "mid", "high", "top"]

@@ -1,4 +1,4 @@
-"""Pairs that positives win in long ranges, which are merged in two halves at once."""
+"""Wins of positives in long ranges, which are merged in two halves at once."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ rng = np.random.default_rng(8)
 
 
 def twice(positive: Array, negative: Array) -> int:
-    """The same by searches in sorted negatives."""
+    """Compute the same by binary search in the sorted negatives."""
     below = np.searchsorted(negative, positive, side="left")
     return int((below + np.searchsorted(negative, positive, side="right")).sum())
 
 
 def one_tie(positive: Array, negative: Array, share: float) -> tuple[Array, Array]:
-    """Scores of which a single one occurs in both classes, at some place of the order."""
+    """Make one score occur in both classes, at a given place of the order."""
     tied = np.sort(negative)[int(share * (negative.size - 1))]
     return np.r_[positive, tied], negative
 
@@ -54,5 +54,5 @@ def test_long_ranges(case: str, sizes: tuple[int, int]) -> None:
         expected.append(twice(positive, negative))
         columns += [negative, positive]
     first, last, begin = np.array(bounds).T
-    found = wins((first, last), (begin, first), np.concatenate(columns))
-    assert found.tolist() == expected
+    result = wins((first, last), (begin, first), np.concatenate(columns))
+    assert result.tolist() == expected

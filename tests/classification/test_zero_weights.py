@@ -1,4 +1,4 @@
-"""Weights of zero: rows stay, values are null with a reason, a note says so."""
+"""Weights of zero: rows stay, values are null with a reason, and a note reports it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ sk = Late("sklearn.metrics")
 EVERY = metrics.names("classification")
 REASON = "weights are all zero"
 DEFINED = ("Counts", "mROCAUCOneVsOne")
-"""Counts of nothing are 0; binary tables have no areas between labels."""
+"""Empty counts are 0; binary tables have no areas between labels."""
 
 ROWS = pl.DataFrame(
     {
@@ -37,8 +37,8 @@ ROWS = pl.DataFrame(
 )
 
 
-def test_all_of_them() -> None:
-    """The rows of an unweighted run, all null."""
+def test_all_weights_zero() -> None:
+    """The rows equal those of an unweighted run, and all values are null."""
     card = score((ROWS.with_columns(weight=0.0),), EVERY)
     plain = score((ROWS.drop("weight"),), EVERY)
     names = ["metric", "statistic", "label_value", "average", "k", "score_threshold"]
@@ -50,7 +50,7 @@ def test_all_of_them() -> None:
     assert of["support"].sum() == 0
     noted(card, "zero_weights", count=7)
     assert card.confusion["count"].sum() == 0
-    assert set(card.curves["curve"]) == {"PrecisionRecallCurve"}  # no score weighs anything
+    assert set(card.curves["curve"]) == {"PrecisionRecallCurve"}  # no score has weight
     assert card.curves["precision"].null_count() == card.curves.height
     numbers(card.metrics)
 
@@ -69,8 +69,8 @@ def test_one_slice() -> None:
     assert of.filter(slice_value="y", metric="ROCAUC")["value"].to_list() == [1.0]
     z = of.filter(slice_value="z", metric="ROCAUC")
     assert z["reason"].to_list() == ["only one class: no positive or no negative datum"]
-    told = "column 'weight': 1 slice of 'part' with only ground truths of weight 0: 'x'."
-    assert told in card.notes
+    message = "column 'weight': 1 slice of 'part' with only ground truths of weight 0: 'x'."
+    assert message in card.notes
     weighed = score((ROWS.filter(pl.col("weight") > 0),), EVERY)
     columns = ["metric", "statistic", "label_value", "average", "score_threshold", "value"]
     whole = card.metrics.filter(pl.col("slice").is_null(), pl.col("support") > 0)
@@ -104,8 +104,8 @@ def test_no_note_without_zeros() -> None:
     assert not [note for note in score((some,), ["F1"], by="part").notes if "weight" in note]
 
 
-def test_an_aim_that_weights_put_out_of_reach() -> None:
-    """Weighted precision is 0.6 at most, plain 2/3: the weight of 0 elsewhere is not why."""
+def test_targets_out_of_reach_have_their_reason() -> None:
+    """Weighted precision is at most 0.6, plain 2/3: the zero weight is not the reason."""
     rows = pl.DataFrame(
         {"actual": [1, 0, 1, 0], "score": [0.9, 0.9, 0.8, 0.1], "weight": [0.5, 1.0, 1.0, 0.0]}
     )
@@ -117,8 +117,8 @@ def test_an_aim_that_weights_put_out_of_reach() -> None:
     assert set(card.metrics["reason"]) == {"no threshold reaches it"}
 
 
-def test_rows_without_a_class_say_so_whatever_they_weigh() -> None:
-    """Only negatives: the weights of 0 of some are not why no recall is defined."""
+def test_a_missing_class_is_the_reason_for_any_weights() -> None:
+    """Only negatives: recall is undefined for that reason, not because of zero weights."""
     rows = pl.DataFrame({"actual": [0, 0], "score": [0.9, 0.8], "weight": [1.0, 0.0]})
     card = score((rows,), ["ROCAUC", "AP", "ThresholdAtRecall"])
     assert set(card.metrics.filter(metric="ROCAUC")["reason"]) == {
@@ -138,7 +138,7 @@ def test_refused(wrong: float | None) -> None:
 @modest
 @given(st.integers(0, 10_000), st.integers(6, 30), st.integers(0, 2))
 def test_sklearn_with_zeros(seed: int, n: int, silent: int) -> None:
-    """Labels of no weight: scikit-learn fills or leaves out, and so does its dialect."""
+    """Labels without weight: scikit-learn fills or skips them, and so does its dialect."""
     rng = np.random.default_rng(seed)
     truth = np.r_[np.arange(3), rng.integers(0, 3, n - 3)]
     scores = rng.integers(0, 4, (n, 3)) + 0.5
@@ -174,7 +174,7 @@ def test_sklearn_with_zeros(seed: int, n: int, silent: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_no_true_negative_whatever_the_weights(seed: int) -> None:
-    """Sums of weights are rounded: their difference is not a true negative."""
+    """Weighted sums are rounded; their difference is not a true negative."""
     weights = np.random.default_rng(seed).random(7).round(3) + 0.001
     rows = pl.DataFrame(
         {"datum_id": range(7), "actual": [*"aabbbbb"], "predicted": "a", "weight": weights}

@@ -1,4 +1,4 @@
-"""Valor's known answers on classification: the cases of three files, and what ran them."""
+"""Valor's known answers on classification: cases of three files, and the runs behind them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Vector:
     Attributes:
         id: the case.
         sides: predictions and ground truths.
-        options: what else ``score`` takes.
+        options: further arguments of ``score``.
         numbers: (metric, label key, label value or None) to value; ROCAUC is the mean of a key.
         curve: (label key, label value, threshold) to the cell's numbers.
         detailed: the same to the detailed cell.
-        confusion: (label key, actual, predicted) to count, both sides known; None where the
-            reference tells none.
+        confusion: (label key, actual, predicted) to count, both present; None if the reference
+            has none.
     """
 
     id: str
@@ -39,7 +39,7 @@ class Vector:
 
 
 def tables(predictions: Sequence[Sequence[Any]], truths: Sequence[Sequence[Any]]) -> Sides:
-    """Tables of (datum, key, value[, score])."""
+    """Make tables of (datum, key, value[, score])."""
     names = ["datum_id", "label_key", "label_value"]
     schema: dict[str, Any] = dict.fromkeys(names, pl.String)
     return (
@@ -49,7 +49,7 @@ def tables(predictions: Sequence[Sequence[Any]], truths: Sequence[Sequence[Any]]
 
 
 def row_tables(case: Mapping[str, Any]) -> Sides:
-    """Tables of a case of rows."""
+    """Make tables of a case of rows."""
     names = ("datum", "label_key", "label_value")
     return tables(
         [[*(row[n] for n in names), row["score"]] for row in case["predictions"]],
@@ -58,7 +58,7 @@ def row_tables(case: Mapping[str, Any]) -> Sides:
 
 
 def _core(expected: Mapping[str, Any]) -> dict[str, Any]:
-    """valor_core's metrics by key."""
+    """Group valor_core's metrics by key."""
     out: dict[str, Any] = {"numbers": {}, "curve": {}, "detailed": {}, "confusion": {}}
     for metric in expected["metrics"]:
         name, value = metric["type"], metric["value"]
@@ -80,12 +80,12 @@ def _core(expected: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def why_not_core(case: Mapping[str, Any]) -> str | None:
-    """Why a case of valor_core's is not run: refused by valor_core itself."""
+    """Return the reason why a case of valor_core is not run: valor_core refuses it."""
     return "error" if "error" in case else None
 
 
 def core_vectors() -> Iterator[Vector]:
-    """valor_core's answers: the hand-made cases and those of its own tests."""
+    """Yield valor_core's answers: the hand-made cases and those of its own tests."""
     for case in known_answers("valor", "edge_cases.json")["cases"]:
         if case["task"] == "classification":
             expected = case["expected"]["valor_core_0.33.19"]
@@ -93,15 +93,17 @@ def core_vectors() -> Iterator[Vector]:
     for case in known_answers("valor", "classification_legacy.json")["cases"]:
         if why_not_core(case):
             continue
-        given = case["parameters"]
-        options = {"pr_curve_max_examples": given["pr_curve_max_examples"]}
+        parameters = case["parameters"]
+        options = {"pr_curve_max_examples": parameters["pr_curve_max_examples"]}
         if case["label_map"]:
             options["label_map"] = {tuple(old): tuple(new) for old, new in case["label_map"]}
         yield Vector(case["id"], row_tables(case), options, **_core(case["expected"]))
 
 
 def service_vectors() -> Iterator[tuple[Vector, dict[str, Any]]]:
-    """The service's answers (a brute force of its rules), and valor-lite's on the same tables."""
+    """Yield the service's answers (a brute force of its rules), and valor-lite's on the same
+    tables.
+    """
     for case in known_answers("classification", "valor_classification.json")["cases"]:
         expected = plain(case["expected"]["valor_service_bruteforce"])
         numbers: dict[Key, float] = {}

@@ -1,4 +1,4 @@
-"""Weights on datums: one bootstrap draw, and repeated rows."""
+"""Weights on datums: one bootstrap resample against repeated rows."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ SINGLE = [
 
 
 def tallied(plan: planner.Plan, *sides: pl.DataFrame) -> Any:
-    """Tallies of two tables."""
+    """Tally two tables."""
     inputs = open_inputs(Tables(*sides), plan.options)
     return planner.run(plan, checked_frames(inputs, plan.task, plan.options), Threads(1))
 
 
 def repeated(table: pl.DataFrame, times: dict[Any, int]) -> pl.DataFrame:
-    """Rows of every datum as often as it counts, each time another datum."""
+    """Repeat the rows of every datum by its count, with a new id for each copy."""
     often = pl.col("datum_id").replace_strict(times, return_dtype=pl.Int64)
     return pl.concat(
         table.filter(often > copy).with_columns(
@@ -47,7 +47,7 @@ def repeated(table: pl.DataFrame, times: dict[Any, int]) -> pl.DataFrame:
 
 
 def check(tables: Drawn, times: dict[Any, int], metrics: list[str], **more: Any) -> None:
-    """One draw against repeated rows; rows that no weight is on may stand or not."""
+    """Compare one resample with repeated rows; rows without weight may be present or not."""
     options = make_options(metrics=metrics, score_thresholds=[0.25, 0.6], average="micro", **more)
     plan = planner.make_plan(options, "classification")
     predictions, truths = tables.frames()
@@ -68,18 +68,18 @@ def check(tables: Drawn, times: dict[Any, int], metrics: list[str], **more: Any)
 @pytest.mark.parametrize("several", [False, True])
 @modest
 @given(st.data())
-def test_a_draw_is_repeated_datums(several: bool, data: st.DataObject) -> None:
-    """With one label a datum, and with several."""
+def test_a_resample_is_repeated_datums(several: bool, data: st.DataObject) -> None:
+    """With one label per datum, and with several."""
     tables = data.draw(drawn(several=several))
     times = data.draw(some_weights(tables.datums))
-    if meets(tables, times):
+    if comparable(tables, times):
         names = METRICS if several else [*METRICS, *SINGLE]
         check(tables, times, names, multilabel=several or None)
 
 
-def meets(tables: Drawn, times: dict[Any, int]) -> bool:
-    """Whether what is left of both sides still has a datum in common, and every label."""
-    left = tables.on([datum for datum, n in times.items() if n])
-    both = {row[0] for row in left.predictions} & {row[0] for row in left.truths}
-    same = left.oracle().labels == tables.oracle().labels
-    return same and (bool(both) or not left.predictions or not left.truths)
+def comparable(tables: Drawn, times: dict[Any, int]) -> bool:
+    """Check that the weighted rows share a datum and still have every label."""
+    remaining = tables.on([datum for datum, n in times.items() if n])
+    both = {row[0] for row in remaining.predictions} & {row[0] for row in remaining.truths}
+    same = remaining.oracle().labels == tables.oracle().labels
+    return same and (bool(both) or not remaining.predictions or not remaining.truths)

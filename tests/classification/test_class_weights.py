@@ -10,7 +10,7 @@ import evalengine as ee
 
 @pytest.mark.parametrize("small", [1.0, 1e-6, 1e-14, 1e-16, 1e-30])
 def test_agreement_does_not_lose_the_lighter_class(small: float) -> None:
-    """Two of the light class, one of them found; two of the heavy class, both found."""
+    """Two datums of the light class, one of them right; two of the heavy class, both right."""
     table = pl.DataFrame(
         {"actual": [1, 1, 0, 0], "predicted": [1, 0, 0, 0], "weight": [small, small, 1.0, 1.0]}
     )

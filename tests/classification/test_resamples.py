@@ -1,4 +1,4 @@
-"""Many draws at once, Wilson's and DeLong's intervals, of classification."""
+"""Blocks of resamples, and Wilson's and DeLong's intervals, for classification."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHAPES = ("labels", "several", "weighted", "keys", "sliced", "ties", "probabilit
 
 
 def tables(shape: str, seed: int) -> tuple[pl.DataFrame, pl.DataFrame | None, dict[str, Any]]:
-    """Random tables of a shape, and options."""
+    """Make random tables of a shape, and their options."""
     rng = np.random.default_rng(seed)
     n = 60
     if shape in ("binary", "ties", "weighted"):
@@ -39,30 +39,30 @@ def tables(shape: str, seed: int) -> tuple[pl.DataFrame, pl.DataFrame | None, di
     names = np.array(["a", "b", "c", "d"])
     ids = np.array([f"id-{i}" for i in range(n)])
     truth = pl.DataFrame({"datum_id": ids, "label_value": names[rng.integers(0, 3, n)]})
-    found = pl.DataFrame({"datum_id": np.repeat(ids, 4), "label_value": np.tile(names, n)})
-    found = found.with_columns(score=pl.Series(rng.dirichlet(np.ones(4), n).ravel()))
+    guesses = pl.DataFrame({"datum_id": np.repeat(ids, 4), "label_value": np.tile(names, n)})
+    guesses = guesses.with_columns(score=pl.Series(rng.dirichlet(np.ones(4), n).ravel()))
     options: dict[str, Any] = {}
     if shape == "several":
         extra = truth.with_columns(label_value=pl.Series(names[rng.integers(0, 4, n)]))
         truth = pl.concat([truth, extra]).unique(maintain_order=True)
         options["multilabel"] = True
     elif shape == "keys":
-        truth, found = (one.with_columns(label_key=pl.lit("k1")) for one in (truth, found))
-        other = [one.with_columns(label_key=pl.lit("k2")) for one in (truth, found)]
-        truth, found = pl.concat([truth, other[0].head(40)]), pl.concat([found, other[1]])
+        truth, guesses = (one.with_columns(label_key=pl.lit("k1")) for one in (truth, guesses))
+        other = [one.with_columns(label_key=pl.lit("k2")) for one in (truth, guesses)]
+        truth, guesses = pl.concat([truth, other[0].head(40)]), pl.concat([guesses, other[1]])
     elif shape == "sliced":
         truth = truth.with_columns(
             place=pl.Series(np.array(["x", "y", None])[rng.integers(0, 3, n)])
         )
         options["by"] = ["place"]
     if shape != "probabilities":  # not all labels are listed by every datum
-        found = found.sample(fraction=0.8, seed=seed)
-    return found, truth, options
+        guesses = guesses.sample(fraction=0.8, seed=seed)
+    return guesses, truth, options
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_a_block_of_draws_is_its_draws(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Numbers of many draws at once against those of one draw after the other."""
+def test_blocks_match_single_resamples(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block of resamples gives the same numbers as one resample at a time."""
     one, other, options = tables(shape, 3)
     wanted = EVERY
     if shape == "probabilities":
@@ -72,29 +72,29 @@ def test_a_block_of_draws_is_its_draws(shape: str, monkeypatch: pytest.MonkeyPat
         wanted = [name for name in wanted if not name.startswith(single)]
     if shape in ("binary", "ties", "weighted"):
         wanted = [name for name in wanted if name not in ("TopKAccuracy", "mROCAUCOneVsOne")]
-    asked = {"task": "classification", "intervals": 0.9, "draws": 20, "seed": 5, **options}
-    together = ee.score(one, other, metrics=wanted, **asked).metrics
+    settings = {"task": "classification", "intervals": 0.9, "draws": 20, "seed": 5, **options}
+    blocks = ee.score(one, other, metrics=wanted, **settings).metrics
     refused = replace(get("classification"), drawn=None)
     monkeypatch.setattr("evalengine.evaluation.planner.tasks.get", lambda name: refused)
-    apart = ee.score(one, other, metrics=wanted, **asked).metrics
-    assert together["lower"].is_not_null().any()
-    assert_frame_equal(together, apart, abs_tol=1e-9, rel_tol=1e-9)
+    single_resamples = ee.score(one, other, metrics=wanted, **settings).metrics
+    assert blocks["lower"].is_not_null().any()
+    assert_frame_equal(blocks, single_resamples, abs_tol=1e-9, rel_tol=1e-9)
 
 
 @pytest.mark.parametrize("shape", ["binary", "labels", "weighted", "several"])
-def test_the_order_of_rows_is_of_no_account(shape: str) -> None:
+def test_row_order_does_not_matter(shape: str) -> None:
     one, other, options = tables(shape, 8)
-    asked = {"task": "classification", "intervals": 0.9, "draws": 40, **options}
-    plain = ee.score(one, other, threads=1, **asked).metrics
+    settings = {"task": "classification", "intervals": 0.9, "draws": 40, **options}
+    plain = ee.score(one, other, threads=1, **settings).metrics
     mixed = [
         table if table is None else table.sample(fraction=1, shuffle=True, seed=2)
         for table in (one, other)
     ]
-    assert_frame_equal(ee.score(*mixed, threads=2, **asked).metrics, plain, check_exact=True)
+    assert_frame_equal(ee.score(*mixed, threads=2, **settings).metrics, plain, check_exact=True)
 
 
 def test_wilson() -> None:
-    """Ends as statsmodels 0.14's proportion_confint(method="wilson") has them."""
+    """Bounds match statsmodels 0.14's proportion_confint(method="wilson")."""
     table = pl.DataFrame(
         {"actual": [True] * 50 + [False] * 50, "predicted": [True] * 40 + [False] * 55 + [True] * 5}
     )
@@ -115,7 +115,7 @@ def test_wilson() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_delong_is_the_variance_of_placements(seed: int) -> None:
-    """Against the definition: every pair of a positive and a negative looked at."""
+    """The variance matches its definition over all pairs of a positive and a negative."""
     rng = np.random.default_rng(seed)
     score, actual = rng.random(50).round(seed % 2 + 1), rng.random(50) < 0.4
     card = ee.score(
