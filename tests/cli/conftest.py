@@ -1,4 +1,4 @@
-"""Running the command inside the test's own process."""
+"""Fixtures that run the command within the test process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the command; give its status, output and errors."""
+    """Run the command and return its status, output and errors."""
 
     def call(*args: str) -> tuple[int, str, str]:
         status = main(args)
@@ -32,12 +32,12 @@ def run(capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 @pytest.fixture
-def seen(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What ``score`` was called with; it returns a fabricated card."""
+def received(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Arguments that ``score`` received; it returns a fabricated card."""
     calls: dict[str, Any] = {}
 
-    def score(tables: Tables, options: ee.Options, **given: Any) -> ee.Scorecard:
-        calls.update(given, **structs.asdict(tables), options=options)
+    def score(tables: Tables, options: ee.Options, **arguments: Any) -> ee.Scorecard:
+        calls.update(arguments, **structs.asdict(tables), options=options)
         return fabricated.card()
 
     monkeypatch.setattr(scoring, "score_tables", score)
@@ -46,7 +46,7 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 @pytest.fixture
 def tables(tmp_path: Path) -> tuple[str, str]:
-    """Paths of a small pair of tables."""
+    """Write a small pair of tables and return their paths."""
     box = {"xmin": [0.0, 5.0], "ymin": [0.0, 5.0], "xmax": [4.0, 9.0], "ymax": [4.0, 9.0]}
     truths = pl.DataFrame({"datum_id": [1, 2], "label_value": ["cat", "dog"], **box})
     truths.write_parquet(tmp_path / "gts.parquet")

@@ -1,4 +1,4 @@
-"""What CI servers are told: JUnit XML, GitHub's annotations and summary, and the action's step."""
+"""Output for CI servers: JUnit XML, GitHub's annotations and summary, and the action's step."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ VERDICTS = [
 
 @pytest.fixture
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The working folder, with planted runs in it, outside of any GitHub."""
+    """The working folder with planted runs, without GitHub's variables."""
     for name in list(os.environ):
         if name.startswith(("GITHUB_", "INPUT_", "RUNNER_")):
             monkeypatch.delenv(name)
@@ -44,7 +44,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class TestJUnit:
-    def test_a_test_case_a_verdict(self, tmp_path: Path) -> None:
+    def test_one_test_case_per_verdict(self, tmp_path: Path) -> None:
         path = tmp_path / "junit.xml"
         write_junit(path, VERDICTS, "evalengine", {"task": "detection", "dialect": "<coco>"})
         suite = ET.parse(path).getroot()[0]
@@ -63,7 +63,7 @@ class TestJUnit:
         assert [one.tag for one in skipped] == ["properties", "skipped"]
         assert [one.tag for one in passed] == ["properties"]
 
-    def test_all_or_nothing(self, tmp_path: Path) -> None:
+    def test_files_are_written_whole(self, tmp_path: Path) -> None:
         path = tmp_path / "junit.xml"
         path.write_text("before")
         with pytest.raises(WriteError):
@@ -73,7 +73,7 @@ class TestJUnit:
         assert path.read_text() == "before"
         assert [one.name for one in tmp_path.iterdir()] == ["junit.xml"]
 
-    def test_it_is_for_gates(self, run: Run, runs: Path) -> None:
+    def test_it_needs_gates(self, run: Run, runs: Path) -> None:
         status, _, err = run("score", "base.parquet", "truths.parquet", "--junit", "j.xml")
         assert (status, "--fail-under" in err) == (2, True)
         gate = ("--fail-under", "F1 > 0", "--junit", "gone/j.xml")
@@ -82,12 +82,12 @@ class TestJUnit:
 
 
 class TestCommands:
-    def test_nothing_of_a_message_is_a_command(self) -> None:
+    def test_messages_are_escaped(self) -> None:
         assert command("error", "a:b,c%\n::", "x:y,z%\r\n::warning::") == (
             "::error title=a%3Ab%2Cc%25\\n%3A%3A::x:y,z%25%0D%0A::warning::"
         )
 
-    def test_a_line_each(self) -> None:
+    def test_one_line_per_verdict(self) -> None:
         lines = workflow_commands(VERDICTS, ["no label\nmeets"], "a is b").splitlines()
         assert [line.split(" ")[0] for line in lines] == [
             "::error", "::warning", "::warning", "::notice",
@@ -137,27 +137,27 @@ class TestScore:
         again = ("score", "unlucky.parquet", "truths.parquet")
         assert run(*again, *GATES, "--baseline", "base")[0] == 0
 
-    def test_intervals_are_made_for_them_alone(self, run: Run, runs: Path) -> None:
+    def test_gates_alone_make_intervals(self, run: Run, runs: Path) -> None:
         plain = run(*SCORE, "--format", "csv")[1]
         gated = run(*SCORE, "--format", "csv", "--fail-under", "Accuracy >= 0.6 surely")[1]
         assert ",se," not in plain
         assert ",se," in gated
 
     def test_mistakes_stop_before_the_work(
-        self, run: Run, runs: Path, seen: dict[str, object]
+        self, run: Run, runs: Path, received: dict[str, object]
     ) -> None:
-        for gate, said in (
+        for gate, message in (
             ("Accuracy[knd=x] >= 0.5", "mean 'kind'"),
             ("Precision >= 0.5", "metric of this run"),
             ("Accuracy >= baseline * 0.9 surely", "share"),
             ("Accuracy >= baseline surely", "--baseline DIR"),
         ):
             status, _, err = run(*SCORE, "--by", "kind", "--fail-if", gate)
-            assert (status, said in err) == (2, True), err
+            assert (status, message in err) == (2, True), err
         gate = ("--fail-if", "Accuracy < baseline surely", "--baseline", "gone")
         status, _, err = run(*SCORE, *gate, "--executor", "processes")
         assert (status, "does not keep" in err) == (2, True), err
-        assert not seen
+        assert not received
 
     def test_github(self, run: Run, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         gate = ("--fail-under", "Accuracy >= 0.85")
@@ -250,7 +250,7 @@ def test_jobs(run: Run, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 class TestAction:
     @pytest.fixture
     def step(self, runs: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-        """The action's script with fake variables; what GitHub would set, and inputs."""
+        """Run the action's script with given inputs and fake GitHub variables."""
         monkeypatch.setenv("GITHUB_ACTIONS", "true")
         for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"):
             monkeypatch.setenv(name, str(runs / name.lower()))
@@ -292,13 +292,13 @@ class TestAction:
         assert (suite.get("tests"), suite.get("failures")) == ("4", "2")
         assert "Accuracy < baseline surely" in self.said
         assert "gates: 2 of 4 failed" in (runs / "github_step_summary").read_text()
-        # The result is the next one's baseline.
-        kept = (Path(outputs["report"]) / "result").rename(runs / "kept")
-        inputs["BASELINE"] = str(kept)
+        # The result is the baseline of the next pull request.
+        saved = (Path(outputs["report"]) / "result").rename(runs / "kept")
+        inputs["BASELINE"] = str(saved)
         assert step(PREDICTIONS="better.parquet", **inputs) == 0, self.said
         assert self.outputs(runs)["status"] == "passed"
 
-    def test_what_goes_wrong(self, step: Callable[..., int], runs: Path) -> None:
+    def test_failures(self, step: Callable[..., int], runs: Path) -> None:
         assert step(PREDICTIONS="$(touch evil); gone.parquet", FAIL_UNDER="F1 > 0") == 2
         assert self.outputs(runs)["status"] == "error"
         assert "::error title=evalengine::" in self.said
@@ -322,7 +322,7 @@ class TestAction:
         for gates in re.findall(r"fail-\w+: \|\n((?: {12}.*\n)+)", step):
             assert parse_gates([line.strip() for line in gates.splitlines()])
 
-    def test_what_pip_installs(self, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_installed_packages(self, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         spec = importlib.util.spec_from_file_location("action_run", ACTION / "run.py")
         assert spec is not None
         assert spec.loader is not None

@@ -1,4 +1,4 @@
-"""All commands: what they print and how they end."""
+"""Output and exit status of all commands."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from evalengine.cli import cli, main
 Run = Callable[..., tuple[int, str, str]]
 
 
-class TestEnds:
+class TestStatuses:
     def test_a_mistyped_command(self, run: Run) -> None:
         status, _, err = run("scroe", "p", "g")
         assert status == 2
@@ -68,7 +68,7 @@ class TestEnds:
         assert "nowhere.parquet" in err
 
     def failing(self, monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-        def score(*args: Any, **given: Any) -> None:
+        def score(*args: Any, **files: Any) -> None:
             raise error
 
         monkeypatch.setattr(scoring, "score_tables", score)
@@ -82,7 +82,7 @@ class TestEnds:
         assert "Traceback" not in err
 
     @pytest.mark.parametrize("args", [["--debug", "score"], ["score", "--debug"]])
-    def test_debug_shows_where(
+    def test_debug_shows_a_traceback(
         self, run: Run, monkeypatch: pytest.MonkeyPatch, args: list[str]
     ) -> None:
         self.failing(monkeypatch, ZeroDivisionError("a bug"))
@@ -91,7 +91,7 @@ class TestEnds:
         assert "Traceback" in err
         assert "Traceback" not in run("score", "p", "g")[2]
 
-    def test_a_plain_value_error_is_ours_to_mend(
+    def test_a_plain_value_error_is_an_internal_error(
         self, run: Run, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         self.failing(monkeypatch, ValueError("a bug"))
@@ -101,7 +101,7 @@ class TestEnds:
         self.failing(monkeypatch, KeyboardInterrupt())
         assert run("score", "p", "g")[0] == 130
 
-    def test_nothing_is_help(self, run: Run) -> None:
+    def test_without_arguments_help_is_shown(self, run: Run) -> None:
         status, out, _ = run()
         assert status == 0
         assert out == run("--help")[1] != ""
@@ -158,8 +158,8 @@ class TestOthers:
         assert status == 0
         assert out.splitlines()[0] == "predictions: 2 rows"
         assert out.splitlines()[-1] == "ok"
-        found = json.loads(run("check", *tables, "--format", "json")[1])
-        assert found["rows"] == {"predictions": 2, "ground_truths": 2}
+        content = json.loads(run("check", *tables, "--format", "json")[1])
+        assert content["rows"] == {"predictions": 2, "ground_truths": 2}
 
     def test_check_reports_names_and_notes(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         report = SimpleNamespace(
@@ -168,7 +168,7 @@ class TestOthers:
             notes=["2 boxes of no area"],
             warnings=[],
         )
-        monkeypatch.setattr(api, "check", lambda *args, **given: report)
+        monkeypatch.setattr(api, "check", lambda *args, **files: report)
         status, out, _ = run("check", "p", "g")
         assert status == 0
         assert out.splitlines() == [
@@ -230,20 +230,20 @@ class TestOthers:
     def test_the_example_of_convert_coco(
         self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The help's own commands score what the JSON files do, polygons beside masks too."""
+        """The commands in the help score like the JSON files, also with polygons next to masks."""
         data = real_data("coco_val2014_100")
-        given = {"instances.json": "gt.json", "detections.json": "dt_segm.json"}
+        arguments = {"instances.json": "gt.json", "detections.json": "dt_segm.json"}
         text = run("convert", "coco", "--help")[1].replace("\\\n", " ")
         commands = [line.split()[1:] for line in text.splitlines() if "evalengine " in line]
         commands = [one for one in commands if one[0] in ("convert", "score")]
         assert [one[0] for one in commands] == ["convert", "score"]
         monkeypatch.chdir(tmp_path)
-        for name, source in given.items():
+        for name, source in arguments.items():
             Path(name).symlink_to(data / source)
         assert run(*commands[0])[0] == 0
         status, tables, err = run(*commands[1], "--format", "json")
         assert status == 0, err
-        files = run("score", *reversed(given), "--dialect", "coco", "--format", "json")
+        files = run("score", *reversed(arguments), "--dialect", "coco", "--format", "json")
         assert json.loads(tables) == json.loads(files[1])
 
     def test_warmup(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,7 +261,7 @@ class TestOthers:
 
 
 class TestProcess:
-    """What only a process of its own can show."""
+    """Behaviour that needs a separate process."""
 
     def started(self, *args: str, **more: Any) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
@@ -286,7 +286,7 @@ class TestProcess:
         assert err == b""
 
     @pytest.mark.skipif(os.name == "nt", reason="no such pipes")
-    def test_a_reader_that_leaves_is_no_error(self) -> None:
+    def test_a_closed_pipe_is_no_error(self) -> None:
         process = self.started("schemas")
         assert process.stdout is not None
         process.stdout.close()

@@ -1,4 +1,4 @@
-"""The command that compares runs: what it prints, keeps, refuses, and its statuses."""
+"""The command that compares runs: its output, saved results, refusals and statuses."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ FAST = ("--draws", "400", "--metric", "Accuracy,Recall")
 
 @pytest.fixture
 def runs(tmp_path: Path) -> tuple[str, str, str]:
-    """Paths of three runs over the same 40 rows, of 50, 90 and 85 % accuracy."""
+    """Write three runs over the same 40 rows, with 50, 90 and 85 % accuracy."""
     actual = ["cat", "dog"] * 20
     other = {"cat": "dog", "dog": "cat"}
     paths = []
     for name, wrong in (("old", 20), ("new", 4), ("odd_100%", 6)):
-        said = [other[one] if i < wrong else one for i, one in enumerate(actual)]
+        predicted = [other[one] if i < wrong else one for i, one in enumerate(actual)]
         table = pl.DataFrame(
             {
                 "datum_id": [f"m{i}" for i in range(40)],
                 "actual": actual,
-                "predicted": said,
+                "predicted": predicted,
                 "site": ["x", "y"] * 20,
             }
         )
@@ -50,21 +50,21 @@ def test_the_table_begins_with_the_verdict(run, runs):
 
 
 @pytest.mark.parametrize("form", ["json", "csv", "parquet"])
-def test_forms_for_programs_hold_the_differences(capfdbinary, runs, form):
+def test_machine_formats_contain_the_differences(capfdbinary, runs, form):
     expected = ee.compare(*runs[:2], draws=400, metrics=["Accuracy", "Recall"]).differences
     assert main(["compare", *runs[:2], *FAST, "--format", form]) == 0
     out = capfdbinary.readouterr().out
-    found = {
+    content = {
         "json": lambda: pl.DataFrame(json.loads(out)["differences"], infer_schema_length=None),
         "csv": lambda: pl.read_csv(out),
         "parquet": lambda: pl.read_parquet(io.BytesIO(out)),
     }[form]()
-    assert found.height == expected.height
+    assert content.height == expected.height
     for name in ("a", "b", "difference", "p", "p_adjusted", "wins"):
-        assert found[name].to_list() == pytest.approx(expected[name].to_list())
+        assert content[name].to_list() == pytest.approx(expected[name].to_list())
 
 
-def test_latex_and_markdown_escape_what_names_have(run, runs):
+def test_latex_and_markdown_escape_names(run, runs):
     _, latex, _ = run("compare", runs[0], runs[2], *FAST, "--format", "latex")
     assert "& old & odd\\_100\\% & difference & 95 \\%" in latex
     assert "Accuracy & 0.5000 & 0.8500 & $+$0.3500 & [$+$0." in latex
@@ -88,19 +88,19 @@ def test_flips_name_the_datums(run, runs):
     assert set(rows["change"]) == {"better"}
 
 
-def test_a_comparison_is_kept_once(run, runs, tmp_path):
-    kept = str(tmp_path / "kept")
-    status, _, err = run("compare", *runs[:2], *FAST, "--out", kept)
+def test_a_comparison_is_saved_once(run, runs, tmp_path):
+    saved = str(tmp_path / "kept")
+    status, _, err = run("compare", *runs[:2], *FAST, "--out", saved)
     assert status == 0
-    assert f"are in {kept}" in err
-    assert ee.load(kept).n == 40
-    status, _, err = run("compare", *runs[:2], *FAST, "--out", kept)
+    assert f"are in {saved}" in err
+    assert ee.load(saved).n == 40
+    status, _, err = run("compare", *runs[:2], *FAST, "--out", saved)
     assert status == 2
     assert "--overwrite" in err
-    assert run("compare", *runs[:2], *FAST, "--out", kept, "--overwrite")[0] == 0
+    assert run("compare", *runs[:2], *FAST, "--out", saved, "--overwrite")[0] == 0
 
 
-def test_saved_runs_answer_as_their_tables_do(run, runs, tmp_path):
+def test_saved_runs_compare_like_their_tables(run, runs, tmp_path):
     folders = []
     for path in runs[:2]:
         folders.append(str(tmp_path / Path(path).stem))
@@ -111,7 +111,7 @@ def test_saved_runs_answer_as_their_tables_do(run, runs, tmp_path):
     status, out, _ = run("compare", folders[0], runs[1], *FAST)
     assert status == 0
     assert "by 'site' are" in out
-    for wrong, said in (
+    for wrong, message in (
         (("--dialect", "sklearn"), "with --dialect standard, not"),
         (("--ground-truths", runs[0]), "--ground-truths is given"),
         (("--by", "city"), "old was scored without it"),
@@ -119,7 +119,7 @@ def test_saved_runs_answer_as_their_tables_do(run, runs, tmp_path):
     ):
         status, _, err = run("compare", *folders, "--draws", "400", *wrong)
         assert status == 2
-        assert said in err
+        assert message in err
 
 
 def test_other_datums_and_other_truths_are_named(run, runs, tmp_path):
@@ -147,7 +147,7 @@ def test_other_datums_and_other_truths_are_named(run, runs, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         (("--method", "bca"), "--method bca is"),
         (("--test", "t", "--cluster", "site"), "datums are independent"),
@@ -155,19 +155,19 @@ def test_other_datums_and_other_truths_are_named(run, runs, tmp_path):
         (("--draws", "3"), "--draws 3"),
     ],
 )
-def test_what_cannot_be_is_refused(run, runs, wrong, said):
+def test_impossible_requests_are_refused(run, runs, wrong, message):
     status, _, err = run("compare", *runs[:2], "--metric", "Accuracy", *wrong)
     assert status == 2
-    assert said in err
+    assert message in err
 
 
-def test_one_run_is_none_to_compare(run, runs):
+def test_one_run_is_refused(run, runs):
     status, _, err = run("compare", runs[0])
     assert status == 2
     assert "two runs or" in err
 
 
-def test_few_clusters_and_few_draws_are_told(run, runs):
+def test_few_clusters_and_few_draws_are_noted(run, runs):
     _, out, _ = run("compare", *runs[:2], *FAST, "--cluster", "site")
     flat = " ".join(out.split())
     assert "2 clusters of 'site':" in flat
@@ -187,23 +187,23 @@ def test_few_clusters_and_few_draws_are_told(run, runs):
         assert "resamples are too" not in " ".join(out.split())
 
 
-def test_a_narrow_terminal_loses_columns_and_says_which(runs):
+def test_a_narrow_terminal_lists_hidden_columns(runs):
     from evalengine.report.show import as_text
 
-    found = ee.compare(*runs[:2], draws=400, metrics=["Accuracy"])
-    wide, narrow = as_text(found), as_text(found, 80)
+    rows = ee.compare(*runs[:2], draws=400, metrics=["Accuracy"])
+    wide, narrow = as_text(rows), as_text(rows, 80)
     assert "wins-ties-losses" in wide
     assert "wins-ties-losses" in narrow
     assert max(map(len, narrow.splitlines())) <= 80
 
 
-def test_ground_truths_among_the_runs_are_sent_to_their_option(run, tmp_path):
-    found = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "score": [0.5],
+def test_ground_truths_among_the_runs_name_their_option(run, tmp_path):
+    predictions = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "score": [0.5],
                           "xmin": [0.0], "ymin": [0.0], "xmax": [9.0], "ymax": [9.0]})  # fmt: skip
     paths = [str(tmp_path / f"{name}.parquet") for name in ("a", "b", "truth")]
     for path in paths[:2]:
-        found.write_parquet(path)
-    found.drop("score").write_parquet(paths[2])
+        predictions.write_parquet(path)
+    predictions.drop("score").write_parquet(paths[2])
     status, _, err = run("compare", *paths)
     assert status == 2
     way = f"give the ground truths as --ground-truths {paths[2]}."
@@ -213,7 +213,7 @@ def test_ground_truths_among_the_runs_are_sent_to_their_option(run, tmp_path):
     assert run("compare", *paths[:2], "--qrels", paths[2], "--draws", "20")[0] == 0
 
 
-def test_runs_without_a_common_metric_say_what_each_has(run, runs, tmp_path):
+def test_runs_without_a_common_metric_list_their_metrics(run, runs, tmp_path):
     for name, path, metric in (("x", runs[0], "Accuracy"), ("y", runs[1], "F1")):
         assert run("score", path, "--metric", metric, "--out", str(tmp_path / name))[0] == 0
     saved = str(tmp_path / "x"), str(tmp_path / "y")
@@ -239,7 +239,7 @@ def test_a_condition_may_name_the_column_of_models(run, tmp_path):
 
 
 def test_names_of_files_and_ids_of_coco_are_matched(run, tmp_path):
-    """One run has labels in a file per image, the other COCO's results with ids of images."""
+    """One run has one label file per image, the other has COCO results with image ids."""
     boxes = [(10 + i, 12, 20, 20) for i in range(8)]
     truths = {
         "images": [
@@ -263,10 +263,10 @@ def test_names_of_files_and_ids_of_coco_are_matched(run, tmp_path):
     for i, (x, y, w, h) in enumerate(boxes):
         line = f"0 {(x + w / 2 + 8 * (i % 2)) / 100} {(y + h / 2) / 100} {w / 100} {h / 100} 0.9\n"
         (tmp_path / "yolo" / f"frame_{i:03}.txt").write_text(line)
-    kept = ("--ground-truths", str(tmp_path / "gt.json"), "--metric", "mAP", "--format", "json")
+    options = ("--ground-truths", str(tmp_path / "gt.json"), "--metric", "mAP", "--format", "json")
     paths = str(tmp_path / "yolo"), str(tmp_path / "res.json")
     for order in (paths, paths[::-1]):
-        status, out, err = run("compare", *order, *kept)
+        status, out, err = run("compare", *order, *options)
         assert status == 0, err
         row = next(one for one in json.loads(out)["differences"] if one["iou_threshold"] == 0.75)
         values = {row["run_a"]: row["a"], row["run_b"]: row["b"]}

@@ -1,4 +1,4 @@
-"""What a shell completes: files, and values of options."""
+"""Shell completion of files and of option values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalengine.cli import cli
 
 
 @pytest.mark.parametrize(
-    ("args", "begun", "found"),
+    ("args", "begun", "expected"),
     [
         (["score", "--dialect"], "valor-l", ["valor-lite"]),
         (["score", "--task", "text", "--metric"], "rougel", ["ROUGEL", "ROUGELsum"]),
@@ -29,13 +29,13 @@ from evalengine.cli import cli
         (["demo"], "re", ["retrieval", "regression"]),
     ],
 )
-def test_values(args: list[str], begun: str, found: list[str]) -> None:
+def test_values(args: list[str], begun: str, expected: list[str]) -> None:
     shell = ShellComplete(cli, {}, "evalengine", "_EVALENGINE_COMPLETE")
-    assert [item.value for item in shell.get_completions(args, begun)] == found
+    assert [item.value for item in shell.get_completions(args, begun)] == expected
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
-def test_columns_of_the_tables_given(ending: str, tmp_path: Path) -> None:
+def test_columns_of_the_given_tables(ending: str, tmp_path: Path) -> None:
     table = pl.DataFrame({"datum_id": [1], "city": ["x"], "weather": ["wet"]})
     path, datums = tmp_path / f"a.{ending}", tmp_path / "datums.csv"
     {"csv": table.write_csv, "parquet": table.write_parquet, "jsonl": table.write_ndjson}[ending](

@@ -1,4 +1,4 @@
-"""The bundled sets, scored by one command."""
+"""The bundled examples, scored by one command."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def test_every_task_has_a_set() -> None:
 def test_lines_are_of_score_and_its_files_are_there(name: str) -> None:
     words = shlex.split(LINES[name])
     context = cli.commands["score"].make_context("score", list(words))
-    given = [context.params[key] for key in ("predictions", "ground_truths", "datums", "labels")]
-    assert all((EXAMPLES / path).is_file() for path in given if path)
+    paths = [context.params[key] for key in ("predictions", "ground_truths", "datums", "labels")]
+    assert all((EXAMPLES / path).is_file() for path in paths if path)
 
 
-def test_scores_where_asked_and_says_how(
+def test_the_demo_is_written_and_scored(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -64,7 +64,7 @@ def test_the_first_set_unless_named_in_a_temporary_folder(
     assert (folder / first / "groundtruths.parquet").is_file()
 
 
-def test_what_cannot_be(run: Run, tmp_path: Path) -> None:
+def test_refused(run: Run, tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
     status, _, err = run("demo", "--out", str(tmp_path))
     assert (status, "files in it" in err) == (2, True)

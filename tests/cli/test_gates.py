@@ -23,7 +23,7 @@ Run = Callable[..., tuple[int, str, str]]
         (["mAR >= baseline"], 2),
     ],
 )
-def test_status(run: Run, seen: dict[str, Any], gates: list[str], status: int) -> None:
+def test_status(run: Run, received: dict[str, Any], gates: list[str], status: int) -> None:
     args = [word for gate in gates for word in ("--fail-under", gate)]
     got, out, err = run("score", "p.csv", "g.csv", "--format", "json", *args)
     assert got == status, err
@@ -32,13 +32,15 @@ def test_status(run: Run, seen: dict[str, Any], gates: list[str], status: int) -
         assert err.startswith(f"gates: {'1 of 2 failed' if status else '1 passed'}")
 
 
-def test_a_gate_that_cannot_be_read_stops_before_the_work(run: Run, seen: dict[str, Any]) -> None:
+def test_a_gate_that_cannot_be_read_stops_before_the_work(
+    run: Run, received: dict[str, Any]
+) -> None:
     assert run("score", "p.csv", "g.csv", "--fail-under", "mAP")[0] == 2
-    assert not seen
+    assert not received
 
 
-def test_the_result_is_kept_when_a_gate_fails(
-    run: Run, seen: dict[str, Any], tmp_path: Path
+def test_the_result_is_saved_when_a_gate_fails(
+    run: Run, received: dict[str, Any], tmp_path: Path
 ) -> None:
     out = str(tmp_path / "run")
     assert run("score", "p.csv", "g.csv", "--out", out, "--fail-under", "mAR > 0.9")[0] == 1
@@ -49,6 +51,6 @@ def test_the_result_is_kept_when_a_gate_fails(
     assert "mAR >= baseline - 0.01  0.6    0.59   0.6" in err
 
 
-def test_a_baseline_without_gates_is_refused(run: Run, seen: dict[str, Any]) -> None:
+def test_a_baseline_without_gates_is_refused(run: Run, received: dict[str, Any]) -> None:
     status, _, err = run("score", "p.csv", "g.csv", "--baseline", "x")
     assert (status, "--fail-under" in err) == (2, True)

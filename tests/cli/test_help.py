@@ -1,4 +1,4 @@
-"""Help of commands that take every option: short, of one task, of all."""
+"""Help of commands with all options: short, for one task, for all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 def flags(text: str) -> set[str]:
-    """Options that have a line of their own."""
+    """Return the options that have a line in a help text."""
     lines = [line for line in text.splitlines() if re.match(r"  (-\w, )?--", line)]
     return {flag for line in lines for flag in re.findall(r"--([a-z-]+)", line.split("  ")[1])}
 
@@ -30,7 +30,7 @@ def flag(name: str) -> str:
 
 
 def read_by(task: str) -> set[str]:
-    """Options that a task reads."""
+    """Return the options that a task reads."""
     return {name for name in FIELDS if task in (DECLARED[name].tasks or NAMES)}
 
 
@@ -44,7 +44,7 @@ def test_every_option_has_a_topic_a_text_and_known_tasks() -> None:
 def test_help_texts_do_not_depend_on_the_indentation_of_docstrings(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Python 3.13 removes it when it compiles a module."""
+    """Python 3.13 removes indentation when it compiles a module."""
     texts = help_texts()
     monkeypatch.setattr(Options, "__doc__", inspect.getdoc(Options))
     assert set(FIELDS) <= set(texts)
@@ -68,7 +68,7 @@ def test_defaults_of_dialects_are_of_options_that_the_task_reads(task: str) -> N
 
 
 @pytest.mark.parametrize("command", ["score", "check", "explain", "compare", "slices"])
-def test_short_help_is_of_what_all_tasks_take(run: Run, command: str) -> None:
+def test_short_help_has_the_options_of_all_tasks(run: Run, command: str) -> None:
     status, out, _ = run(command, "--help")
     assert status == 0
     assert flags(out) & {flag(name) for name in FIELDS} == {
@@ -81,7 +81,7 @@ def test_short_help_is_of_what_all_tasks_take(run: Run, command: str) -> None:
 
 
 @pytest.mark.parametrize("task", NAMES)
-def test_help_of_a_task_is_of_what_it_takes(run: Run, task: str) -> None:
+def test_help_of_a_task_has_its_options(run: Run, task: str) -> None:
     status, out, _ = run("score", "--help", task)
     assert status == 0
     assert flags(out) & {flag(name) for name in FIELDS} == {flag(name) for name in read_by(task)}
@@ -98,7 +98,7 @@ def test_help_of_all(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("task", "said"),
+    ("task", "message"),
     [
         ("detection", r"coco .* --max-detections 1, 10, 100; --area-range all=0:1e\+10, small=0:1"),
         ("detection", r"standard .* --iou 0.5 to 0.95 by 0.05; --iou-to-return 0.5, 0.75;"),
@@ -110,12 +110,12 @@ def test_help_of_all(run: Run) -> None:
         ("text", r"sacrebleu .* --metric CorpusBLEU; --smoothing exp; --tokenizer 13a"),
     ],
 )
-def test_defaults_by_dialect(run: Run, task: str, said: str) -> None:
+def test_defaults_by_dialect(run: Run, task: str, message: str) -> None:
     out = run("score", "--help", task)[1].partition("\nDialects")[2]
-    assert re.search(said, " ".join(out.replace("-\n", "-").split()))
+    assert re.search(message, " ".join(out.replace("-\n", "-").split()))
 
 
-def test_a_mistyped_task_is_answered_with_the_nearest(run: Run) -> None:
+def test_a_mistyped_task_suggests_the_nearest(run: Run) -> None:
     status, out, err = run("score", "--help", "detction")
     assert (status, out) == (2, "")
     assert "you mean 'detection'?" in err

@@ -1,4 +1,4 @@
-"""How the command ends: at once, but never before its output is out and exit handlers have run."""
+"""Exit of the command's process: at once, but with flushed output and after exit handlers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 EXAMPLE = Path(__file__).parents[2] / "examples" / "detection"
 TABLES = [str(EXAMPLE / f"{side}.parquet") for side in ("predictions", "groundtruths")]
 
-# SIGINT is set, as what a script's shell starts in the background inherits it as ignored.
+# Set SIGINT: background processes of a script's shell inherit it as ignored.
 CODE = """
 import atexit, signal, sys
 from evalengine.cli import process
@@ -37,7 +37,7 @@ def ended(before: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize(
     ("arguments", "status"), [(("score", *TABLES), 0), (("score", "no-such.parquet"), 2)]
 )
-def test_it_ends_at_once_with_output_and_exit_handlers(
+def test_exit_flushes_output_and_runs_exit_handlers(
     arguments: tuple[str, ...], status: int
 ) -> None:
     done = ended("", *arguments)
@@ -56,7 +56,7 @@ def test_it_ends_at_once_with_output_and_exit_handlers(
     ],
     ids=["thread", "atexit", "process"],
 )
-def test_python_ends_in_its_own_way_where_something_is_left(before: str) -> None:
+def test_open_work_uses_the_exit_of_python(before: str) -> None:
     done = ended(before, "--version")
     assert done.returncode == 0
     assert done.stdout.splitlines()[-2:] == ["exit handler", "taken apart"]
@@ -66,7 +66,7 @@ INTERRUPT = (
     "import signal, threading\n"
     "interrupt = lambda: signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)\n"
 )
-"""To the main thread: a signal to the process may reach another, a moment after the call."""
+"""Signal the main thread: a signal to the process may reach another thread, slightly later."""
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_an_interrupt_at_the_very_end_is_130_without_a_traceback(before: str) ->
 
 
 @pytest.mark.parametrize("hook", ["setprofile", "settrace"])
-def test_profilers_and_debuggers_are_left_to_finish(hook: str) -> None:
+def test_profilers_and_debuggers_finish(hook: str) -> None:
     code = f"import sys; from evalengine.cli import process; sys.{hook}(lambda *told: None)"
     code += f"; process.leave(3); sys.{hook}(None); print('still here'); process.leave(4)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -95,7 +95,7 @@ def test_profilers_and_debuggers_are_left_to_finish(hook: str) -> None:
 
 
 @pytest.mark.parametrize("merged", [True, False])
-def test_a_job_goes_on_if_nobody_reads_its_output(tmp_path: Path, merged: bool) -> None:
+def test_a_job_continues_without_a_reader(tmp_path: Path, merged: bool) -> None:
     predictions, truths = TABLES
     (tmp_path / "job.toml").write_text(
         f'name = "job"\ngates = ["mAP[iou=0.5] > 0.99"]\n[inputs]\npredictions = "{predictions}"\n'
@@ -107,14 +107,14 @@ def test_a_job_goes_on_if_nobody_reads_its_output(tmp_path: Path, merged: bool) 
 
 
 @pytest.mark.parametrize("merged", [True, False])
-def test_gates_are_judged_if_nobody_reads_the_table(tmp_path: Path, merged: bool) -> None:
+def test_gates_are_checked_without_a_reader(tmp_path: Path, merged: bool) -> None:
     gate = ("--fail-under", "mAP[iou=0.5] > 0.99")
     assert unread(tmp_path, merged, "score", *TABLES, *gate) == 1
     assert unread(tmp_path, merged, "score", *TABLES) == 0
 
 
 def unread(folder: Path, merged: bool, *arguments: str) -> int:
-    """The status of a command whose pipe is closed."""
+    """Run a command whose output pipe is closed, and return its status."""
     read, write = os.pipe()
     os.close(read)
     error = subprocess.STDOUT if merged else subprocess.DEVNULL

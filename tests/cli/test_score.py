@@ -1,4 +1,4 @@
-"""The options of the command: what it passes on and what it prints."""
+"""Options of the command ``score``: the arguments they become, and the output."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Run = Callable[..., tuple[int, str, str]]
 
 class TestOptions:
     def test_every_field_has_an_option_with_its_dashed_name(self) -> None:
-        made = {option.name: option for option in generated()}
-        assert tuple(made) == FIELDS
-        for name, option in made.items():
+        output = {option.name: option for option in generated()}
+        assert tuple(output) == FIELDS
+        for name, option in output.items():
             assert f"--{name.replace('_', '-')}" in option.opts
             assert set(SHORT.get(name, ())) <= set(option.opts)
             assert option.help
@@ -85,18 +85,18 @@ class TestOptions:
         ],
     )
     def test_reach_score(
-        self, run: Run, seen: dict[str, Any], args: list[str], field: str, value: Any
+        self, run: Run, received: dict[str, Any], args: list[str], field: str, value: Any
     ) -> None:
         status, _, err = run("score", "p.parquet", "g.parquet", *args)
         assert (status, err) == (0, "")
-        assert seen["options"] == make_options(**{field: value})
-        assert getattr(seen["options"], field) == value
+        assert received["options"] == make_options(**{field: value})
+        assert getattr(received["options"], field) == value
 
-    def test_what_was_not_given_stays_open(self, run: Run, seen: dict[str, Any]) -> None:
+    def test_missing_options_are_not_set(self, run: Run, received: dict[str, Any]) -> None:
         assert run("score", "p.parquet")[0] == 0
-        assert seen.pop("options") == make_options()
-        seen.pop("planned")  # checks of gates
-        assert seen == {
+        assert received.pop("options") == make_options()
+        received.pop("planned")  # used by the check of gates
+        assert received == {
             "predictions": "p.parquet",
             "ground_truths": None,
             "datums": None,
@@ -109,11 +109,11 @@ class TestOptions:
             "paged": False,
         }
 
-    def test_tables_and_storage(self, run: Run, seen: dict[str, Any]) -> None:
+    def test_tables_and_storage(self, run: Run, received: dict[str, Any]) -> None:
         args = ["--datums", "d.csv", "--labels", "l.csv", "--storage-option", "key=a=b"]
         assert run("score", "p", "g", *args)[0] == 0
-        assert (seen["datums"], seen["labels"]) == ("d.csv", "l.csv")
-        assert seen["storage_options"] == {"key": "a=b"}
+        assert (received["datums"], received["labels"]) == ("d.csv", "l.csv")
+        assert received["storage_options"] == {"key": "a=b"}
 
     @pytest.mark.parametrize(
         ("args", "words"),
@@ -130,7 +130,7 @@ class TestOptions:
             (["--format", "jsn"], "json"),
         ],
     )
-    def test_bad_ones_say_what_is_wrong(self, run: Run, args: list[str], words: str) -> None:
+    def test_invalid_values_are_refused(self, run: Run, args: list[str], words: str) -> None:
         status, out, err = run("score", "p", "g", *args)
         assert (status, out) == (2, "")
         assert words in err
@@ -138,12 +138,12 @@ class TestOptions:
 
 
 class TestScore:
-    def test_prints_a_table(self, run: Run, seen: dict[str, Any]) -> None:
+    def test_prints_a_table(self, run: Run, received: dict[str, Any]) -> None:
         status, out, err = run("score", "p", "g")
         assert (status, err) == (0, "")
         assert "mAP @ IoU 0.5        0.7000" in out
 
-    def test_formats(self, run: Run, seen: dict[str, Any]) -> None:
+    def test_formats(self, run: Run, received: dict[str, Any]) -> None:
         assert (
             json.loads(run("score", "p", "g", "--format", "json")[1])["metrics"][0]["value"] == 0.5
         )
@@ -161,7 +161,7 @@ class TestScore:
         ],
     )
     def test_a_frame_in_any_format(
-        self, run: Run, seen: dict[str, Any], form: list[str], start: str
+        self, run: Run, received: dict[str, Any], form: list[str], start: str
     ) -> None:
         status, out, err = run("score", "p", "g", "--frame", "metrics", *form)
         assert (status, err) == (0, "")
@@ -172,7 +172,7 @@ class TestScore:
         assert "ConfusionMatrix fills it." in err
 
     def test_a_frame_as_parquet(
-        self, seen: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+        self, received: dict[str, Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         raw = io.BytesIO()
         monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw))
@@ -180,7 +180,7 @@ class TestScore:
         raw.seek(0)
         assert_frame_equal(pl.read_parquet(raw), fabricated.card().metrics)
 
-    def test_out(self, run: Run, seen: dict[str, Any], tmp_path: Path) -> None:
+    def test_out(self, run: Run, received: dict[str, Any], tmp_path: Path) -> None:
         folder = str(tmp_path / "run")
         status, out, err = run("score", "p", "g", "--out", folder, "--format", "json")
         assert status == 0
@@ -192,7 +192,7 @@ class TestScore:
         assert "--overwrite" in err
         assert run("score", "p", "g", "-o", folder, "--overwrite")[0] == 0
 
-    def test_what_is_written_is_not_advised_to_be_written(self, run: Run, tmp_path: Path) -> None:
+    def test_written_output_is_not_suggested(self, run: Run, tmp_path: Path) -> None:
         table = pl.DataFrame({"datum_id": [1], "metric": ["Bias"], "verdict": ["yes"]})
         table.write_parquet(tmp_path / "verdicts.parquet")
         args = ("score", str(tmp_path / "verdicts.parquet"))
@@ -203,20 +203,20 @@ class TestScore:
         assert out.endswith("one with --frame\n")
 
     def test_out_is_refused_before_the_work(
-        self, run: Run, seen: dict[str, Any], tmp_path: Path
+        self, run: Run, received: dict[str, Any], tmp_path: Path
     ) -> None:
         (tmp_path / "thesis.txt").write_text("dear")
         assert run("score", "p", "g", "--out", str(tmp_path), "--overwrite")[0] == 2
-        assert seen == {}
+        assert received == {}
 
     def test_parquet_on_a_terminal_is_refused_before_the_work(
-        self, run: Run, seen: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+        self, run: Run, received: dict[str, Any], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
         status, _, err = run("score", "p", "g", "--format", "parquet")
         assert status == 2
         assert "--out" in err
-        assert seen == {}
+        assert received == {}
 
     def test_for_real(self, run: Run, tables: tuple[str, str]) -> None:
         status, out, _ = run("score", *tables, "--format", "json", "--metric", "mAP")
@@ -237,15 +237,15 @@ def test_other_tools_shapes_are_printed(run: Run, name: str) -> None:
     tables = [f"examples/{path}" for path in EXAMPLES[name]]
     status, out, err = run("score", *tables, "--export", name)
     assert status == 0
-    made = getattr(ee.score(*tables), f"to_{name}")()
+    output = getattr(ee.score(*tables), f"to_{name}")()
     if name == "trec":
-        assert out.strip() == made.strip()
+        assert out.strip() == output.strip()
     elif name == "coco":
         printed = json.loads(out)
-        assert printed["stats"] == made["stats"]
+        assert printed["stats"] == output["stats"]
         assert not {"precision", "scores"} & set(printed)
     else:
-        assert json.loads(out) == json.loads(json.dumps(made))
+        assert json.loads(out) == json.loads(json.dumps(output))
     assert "note:" in err or not ee.score(*tables).notes
 
 

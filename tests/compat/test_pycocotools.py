@@ -1,4 +1,4 @@
-"""compat.pycocotools against pycocotools on odd sets, to the bit: every array, entry and letter."""
+"""compat.pycocotools against pycocotools on odd sets, to the bit: arrays, entries and text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from evalengine.compat.pycocotools import init_as_pycocotools
 
 def agree(case: Odd) -> None:
     theirs, text = evaluated(reference(), case)
-    for look in (False, True):  # numbers of the match, and of what evalImgs say
+    for look in (False, True):  # numbers of the matching, and from evalImgs
         mine, own_text = evaluated(OURS, case, look=look)
         assert own_text == text
         same(np.asarray(mine.stats), np.asarray(theirs.stats), "stats")
@@ -29,8 +29,8 @@ def agree(case: Odd) -> None:
             same(mine.eval[key], theirs.eval[key], key)
     same(mine.evalImgs, theirs.evalImgs, "evalImgs")
     assert list(mine.ious) == list(theirs.ious)
-    for cell, found in theirs.ious.items():
-        same(np.asarray(mine.ious[cell]), np.asarray(found), f"ious{cell}")
+    for cell, results in theirs.ious.items():
+        same(np.asarray(mine.ious[cell]), np.asarray(results), f"ious{cell}")
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -64,26 +64,26 @@ def test_no_images() -> None:
 
 
 def test_a_polygon_of_several_rings_and_a_short_one() -> None:
-    """A ring of two points after the first surrounds nothing."""
+    """A second ring of two points encloses no area."""
     ring = [0.0, 0.0, 9.0, 0.0, 9.0, 9.0]
     truth = truths(annotation(segmentation=[ring, [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]]))
     code = coco_mask.encode(np.ones((480, 640), np.uint8, order="F"))
     agree(Odd(truth, [result(segmentation=code)], "segm", {}))
 
 
-def test_parts_of_what_was_evaluated() -> None:
-    """``accumulate`` of fewer ranges and other caps; what was not evaluated is -1."""
+def test_accumulating_parts_of_an_evaluation() -> None:
+    """``accumulate`` accepts fewer ranges and other caps; values that were not evaluated are -1."""
     case = odd(11)._replace(params={})
     params = {"maxDets": [10, 7, 100], "areaRng": [[0**2, 1e5**2], [0, 3]]}
-    found = []
+    results = []
     for lib in (OURS, reference()):
         evaluation, _ = evaluated(lib, case)
         for name, value in params.items():
             setattr(evaluation.params, name, value)
         with contextlib.redirect_stdout(io.StringIO()):
             evaluation.accumulate()
-        found.append(evaluation.eval["precision"])
-    mine, theirs = found
+        results.append(evaluation.eval["precision"])
+    mine, theirs = results
     assert mine.shape == theirs.shape
     same(mine[..., :1, 0], theirs[..., :1, 0], "cap 10 of all sizes")
     same(
@@ -93,24 +93,24 @@ def test_parts_of_what_was_evaluated() -> None:
     assert (mine[..., 1, :] == -1).all()
 
 
-def test_fewer_categories_and_images_are_those_asked_for() -> None:
-    """pycocotools reads the first categories and images instead, whichever were asked for."""
+def test_selected_categories_and_images() -> None:
+    """pycocotools instead reads the first categories and images, regardless of the selection."""
     case = odd(13)._replace(params={})
     whole, _ = evaluated(OURS, case)
     last = whole.params.catIds[-1:]
     for params in ({"catIds": last}, {"imgIds": whole.params.imgIds[1:]}):
-        alone, _ = evaluated(reference(), case._replace(params=params))
+        single, _ = evaluated(reference(), case._replace(params=params))
         mine, _ = evaluated(OURS, case)
         for name, value in params.items():
             setattr(mine.params, name, value)
         with contextlib.redirect_stdout(io.StringIO()):
             mine.accumulate()
-        same(mine.eval["precision"], alone.eval["precision"])
+        same(mine.eval["precision"], single.eval["precision"])
 
 
 @pytest.mark.parametrize("look", [False, True])
 def test_a_ground_truth_of_id_0_counts(look: bool) -> None:
-    """pycocotools takes it for none, so that what finds it is a false positive there."""
+    """pycocotools treats id 0 as no match, so a prediction that matches it is a false positive."""
     case = Odd(truths(annotation(0)), [result(bbox=[0.1, 0.2, 3, 4.5])], "bbox", {})
     mine, _ = evaluated(OURS, case, look=look)
     theirs, _ = evaluated(reference(), case)
@@ -120,9 +120,9 @@ def test_a_ground_truth_of_id_0_counts(look: bool) -> None:
     assert mine.stats[0] > 0.99
 
 
-def test_results_on_a_dataset_of_ones_own() -> None:
-    """Results need not come from loadRes; their areas are what they say."""
-    found = []
+def test_results_on_a_custom_dataset() -> None:
+    """Results need not come from loadRes; their ``area`` is used."""
+    predictions = []
     for lib in (OURS, reference()):
         truth, _ = loaded(lib, ONE, [])
         results = lib.COCO()
@@ -137,15 +137,15 @@ def test_results_on_a_dataset_of_ones_own() -> None:
             evaluation = lib.COCOeval(truth, results, "bbox")
             evaluation.evaluate()
             evaluation.accumulate()
-        found.append(evaluation)
-    same(found[0].evalImgs, found[1].evalImgs)
-    same(found[0].eval["precision"], found[1].eval["precision"])
+        predictions.append(evaluation)
+    same(predictions[0].evalImgs, predictions[1].evalImgs)
+    same(predictions[0].eval["precision"], predictions[1].eval["precision"])
 
 
 def test_rows_changed_after_they_were_indexed() -> None:
-    """Categories, areas and flags are read when they are evaluated, as error analyses expect."""
+    """Categories, areas and flags are read during evaluation, as error analyses expect."""
     case = odd(21)._replace(params={}, kind="bbox")
-    found = []
+    result = []
     for lib in (OURS, reference()):
         truth, results = loaded(lib, case.truths, case.results)
         truth, results = copy.deepcopy(truth), copy.deepcopy(results)
@@ -154,12 +154,12 @@ def test_rows_changed_after_they_were_indexed() -> None:
         with contextlib.redirect_stdout(io.StringIO()):
             evaluation = lib.COCOeval(truth, results, "bbox")
             evaluation.evaluate()
-        found.append(evaluation.evalImgs)
-    same(*found)
+        result.append(evaluation.evalImgs)
+    same(*result)
 
 
 def test_rows_of_one_id() -> None:
-    """The last counts for each of them, as in pycocotools, and this is told."""
+    """The last row counts for each of them, as in pycocotools, with a warning."""
     moved = annotation(bbox=[50, 50, 9, 9], category_id=3)
     case = Odd(truths(annotation(), moved, annotation(2)), [result()], "bbox", {})
     theirs, _ = evaluated(reference(), case)
@@ -213,7 +213,7 @@ SQUARE = {"size": [480, 640], "counts": [0, 480 * 640]}
 
 
 @pytest.mark.parametrize(
-    ("case", "said"),
+    ("case", "refusal"),
     [
         (
             (ONE, [result(), result(score=float("nan"))]),
@@ -310,16 +310,16 @@ SQUARE = {"size": [480, 640], "counts": [0, 480 * 640]}
     ],
     ids=["nan", "three", "none", "score", "area", "image", "dicts", "sizes", "ring"],
 )
-def test_refused_rows(case: tuple[Any, ...], said: dict[str, Any]) -> None:
-    if said["code"] == "unknown_ids":
+def test_refused_rows(case: tuple[Any, ...], refusal: dict[str, Any]) -> None:
+    if refusal["code"] == "unknown_ids":
         with refusals.refused("unknown_ids", AssertionError, count=1, of=1):
             loaded(OURS, *case)
         return
-    assert refused(*case).has(**said)
+    assert refused(*case).has(**refusal)
 
 
 @pytest.mark.parametrize(
-    ("params", "said"),
+    ("params", "refusal"),
     [
         ({"iouThrs": [0.0, 0.5]}, {"code": "option_value", "option": "iouThrs"}),
         ({"iouThrs": []}, {"code": "option_value", "option": "iouThrs"}),
@@ -327,8 +327,8 @@ def test_refused_rows(case: tuple[Any, ...], said: dict[str, Any]) -> None:
         ({"areaRng": [[5, 1]]}, {"code": "option_value", "option": "areaRng", "value": [5, 1]}),
     ],
 )
-def test_refused_params(params: dict[str, Any], said: dict[str, Any]) -> None:
-    assert refused(ONE, [result()], **params).has(**said)
+def test_refused_params(params: dict[str, Any], refusal: dict[str, Any]) -> None:
+    assert refused(ONE, [result()], **params).has(**refusal)
 
 
 def test_refused_calls(tmp_path: Any) -> None:

@@ -1,8 +1,9 @@
-"""What evaluators call of pycocotools, call by call, with compat.pycocotools in its place.
+"""Call sequences of evaluators, with compat.pycocotools in place of pycocotools.
 
-The sequences of pycocotools' demo, detectron2's COCOEvaluator and COCOeval_opt, mmdetection's
-CocoMetric, torchvision's reference coco_eval, DETR's and RF-DETR's of their own, SAHI's evaluation
-and its error analysis; each runs on both and must come to the same numbers, to the bit.
+The sequences are those of pycocotools' demo, detectron2's COCOEvaluator and COCOeval_opt,
+mmdetection's CocoMetric, torchvision's reference coco_eval, DETR's and RF-DETR's evaluators, and
+SAHI's evaluation and error analysis. Each runs with both packages and must give the same numbers,
+to the bit.
 """
 
 from __future__ import annotations
@@ -23,21 +24,21 @@ Caller = Callable[[Any, Odd], Any]
 
 
 def case(seed: int, kind: str) -> Odd:
-    """An odd set with boxes or masks as results, and no params."""
+    """Make an odd set with boxes or masks as results, and no params."""
     other = {"bbox": "segmentation", "segm": "bbox"}[kind]
     for number in range(100 * seed, 100 * seed + 100):
-        found = odd(number)
-        forms = {*found.results[0]} if found.results else set()
-        if {"bbox", "segmentation"} <= forms and len(found.truths["annotations"]) > 5:
-            rows = [{k: v for k, v in row.items() if k != other} for row in found.results]
-            return found._replace(kind=kind, params={}, results=rows)
+        results = odd(number)
+        forms = {*results.results[0]} if results.results else set()
+        if {"bbox", "segmentation"} <= forms and len(results.truths["annotations"]) > 5:
+            rows = [{k: v for k, v in row.items() if k != other} for row in results.results]
+            return results._replace(kind=kind, params={}, results=rows)
     raise AssertionError(seed)
 
 
-def demo(lib: Any, given: Odd) -> Any:
-    """pycocotools' demo of its evaluation: the first images, the three steps."""
-    truth, found = loaded(lib, given.truths, given.results)
-    evaluation = lib.COCOeval(truth, found, given.kind)
+def demo(lib: Any, inputs: Odd) -> Any:
+    """The demo of pycocotools' evaluation: the first images, the three steps."""
+    truth, results = loaded(lib, inputs.truths, inputs.results)
+    evaluation = lib.COCOeval(truth, results, inputs.kind)
     evaluation.params.imgIds = sorted(truth.getImgIds())[:100]
     evaluation.evaluate()
     evaluation.accumulate()
@@ -46,7 +47,7 @@ def demo(lib: Any, given: Odd) -> Any:
 
 
 def by_category(evaluation: Any, n: int) -> list[float]:
-    """AP of each category, of all sizes and the largest cap, from the array."""
+    """Return the AP of each category, over all sizes at the largest cap, from the array."""
     precisions = evaluation.eval["precision"]
     assert precisions.shape[2] == n
     out = []
@@ -57,15 +58,15 @@ def by_category(evaluation: Any, n: int) -> list[float]:
     return out
 
 
-def detectron2(lib: Any, given: Odd, *, caps: list[int] | None = None) -> Any:
-    """Results of an evaluator, some images, AP by category; with caps, a summary of its own."""
-    truth, _ = loaded(lib, given.truths, [])
-    rows = copy.deepcopy(given.results)
-    if given.kind == "segm":
+def detectron2(lib: Any, inputs: Odd, *, caps: list[int] | None = None) -> Any:
+    """Evaluate results for some images, with AP by category; ``caps`` adds a summary."""
+    truth, _ = loaded(lib, inputs.truths, [])
+    rows = copy.deepcopy(inputs.results)
+    if inputs.kind == "segm":
         for row in rows:
             row.pop("bbox", None)
-    found = truth.loadRes(rows)
-    evaluation = lib.COCOeval(truth, found, given.kind)
+    predictions = truth.loadRes(rows)
+    evaluation = lib.COCOeval(truth, predictions, inputs.kind)
     evaluation.params.maxDets = caps or [1, 10, 100]
     evaluation.params.imgIds = sorted(truth.getImgIds())[:-1] or truth.getImgIds()
     evaluation.evaluate()
@@ -75,8 +76,8 @@ def detectron2(lib: Any, given: Odd, *, caps: list[int] | None = None) -> Any:
     return evaluation.stats, by_category(evaluation, len(names)), names
 
 
-def detectron2_fast(lib: Any, given: Odd) -> Any:
-    """A subclass that matches by itself, from what ``_prepare`` and ``computeIoU`` give."""
+def detectron2_fast(lib: Any, inputs: Odd) -> Any:
+    """Match in a subclass, from the results of ``_prepare`` and ``computeIoU``."""
 
     class Fast(lib.COCOeval):  # type: ignore[misc, name-defined]
         def evaluate(self) -> None:
@@ -99,14 +100,14 @@ def detectron2_fast(lib: Any, given: Odd) -> Any:
             ]
             self._paramsEval = copy.deepcopy(self.params)
 
-    truth, found = loaded(lib, given.truths, given.results)
-    evaluation = Fast(truth, found, given.kind)
+    truth, results = loaded(lib, inputs.truths, inputs.results)
+    evaluation = Fast(truth, results, inputs.kind)
     evaluation.evaluate()
     return evaluation.told
 
 
-def mmdetection(lib: Any, given: Odd, *, proposals: bool = False) -> Any:
-    """A subclass of COCO with names of its own, caps that lack 100, AP by category and size."""
+def mmdetection(lib: Any, inputs: Odd, *, proposals: bool = False) -> Any:
+    """Use a subclass of COCO with other method names, caps without 100, AP by category and size."""
 
     class Wrapped(lib.COCO):  # type: ignore[misc, name-defined]
         def __init__(self, annotation_file: Any = None) -> None:
@@ -117,12 +118,12 @@ def mmdetection(lib: Any, given: Odd, *, proposals: bool = False) -> Any:
             return self.getAnnIds(img_ids, cat_ids, area_rng, None)
 
     truth = Wrapped()
-    truth.dataset = copy.deepcopy(given.truths)
+    truth.dataset = copy.deepcopy(inputs.truths)
     truth.createIndex()
-    categories = truth.getCatIds(catNms=[row["name"] for row in given.truths["categories"]])
+    categories = truth.getCatIds(catNms=[row["name"] for row in inputs.truths["categories"]])
     ids = truth.get_ann_ids(truth.getImgIds()[:1], categories, [])
-    found = truth.loadRes(copy.deepcopy(given.results))
-    evaluation = lib.COCOeval(truth, found, given.kind)
+    predictions = truth.loadRes(copy.deepcopy(inputs.results))
+    evaluation = lib.COCOeval(truth, predictions, inputs.kind)
     evaluation.params.catIds, evaluation.params.imgIds = categories, truth.getImgIds()
     evaluation.params.maxDets = [100, 300, 1000]
     evaluation.params.iouThrs = np.linspace(0.5, 0.95, 10)
@@ -136,32 +137,32 @@ def mmdetection(lib: Any, given: Odd, *, proposals: bool = False) -> Any:
     return evaluation.stats, numbers, ids
 
 
-def torchvision(lib: Any, given: Odd, *, stepwise: bool = False) -> Any:
-    """Batches of images evaluated one after the other, as by two processes, then gathered.
+def torchvision(lib: Any, inputs: Odd, *, stepwise: bool = False) -> Any:
+    """Evaluate batches of images one by one, as two processes would, then gather them.
 
     Args:
-        lib: pycocotools' names, or ours.
-        given: what is evaluated.
-        stepwise: by a copy of ``evaluate`` that takes its steps by itself, as DETR and its many
-            descendants have one.
+        lib: the names of pycocotools, or of compat.pycocotools.
+        given: the evaluated set.
+        stepwise: use a copy of ``evaluate`` that takes its steps separately, as DETR and its many
+            descendants do.
     """
-    truth, _ = loaded(lib, given.truths, [])
+    truth, _ = loaded(lib, inputs.truths, [])
     truth = copy.deepcopy(truth)
-    evaluation = lib.COCOeval(truth, iouType=given.kind)
+    evaluation = lib.COCOeval(truth, iouType=inputs.kind)
     ids: list[Any] = []
     entries = []
     for image in truth.getImgIds():
-        rows = [copy.deepcopy(row) for row in given.results if row["image_id"] == image]
+        rows = [copy.deepcopy(row) for row in inputs.results if row["image_id"] == image]
         with contextlib.redirect_stdout(io.StringIO()):
-            found = lib.COCO.loadRes(truth, rows) if rows else lib.COCO()
-            evaluation.cocoDt, evaluation.params.imgIds = found, [image]
+            results = lib.COCO.loadRes(truth, rows) if rows else lib.COCO()
+            evaluation.cocoDt, evaluation.params.imgIds = results, [image]
             if stepwise:
-                made = steps(evaluation)
+                result = steps(evaluation)
             else:
                 evaluation.evaluate()
-                made = evaluation.evalImgs
+                result = evaluation.evalImgs
         n = len(evaluation.params.areaRng), len(evaluation.params.imgIds)
-        entries.append(np.asarray(made, dtype=object).reshape(-1, *n))
+        entries.append(np.asarray(result, dtype=object).reshape(-1, *n))
         ids += evaluation.params.imgIds
     several, twice = [*ids, *ids[:1]], [*entries, entries[0]]  # a sampler may repeat images
     merged, first = np.unique(np.array(several), return_index=True)
@@ -187,20 +188,20 @@ def steps(evaluation: Any) -> list[Any]:
     evaluation.ious = {
         (i, k): evaluation.computeIoU(i, k) for i in params.imgIds for k in categories
     }
-    made = [
+    result = [
         evaluation.evaluateImg(i, k, sizes, params.maxDets[-1])
         for k in categories
         for sizes in params.areaRng
         for i in params.imgIds
     ]
     evaluation._paramsEval = copy.deepcopy(evaluation.params)
-    return made
+    return result
 
 
-def rf_detr(lib: Any, given: Odd) -> Any:
-    """Precision, recall and F1 over confidence thresholds, from the entries' arrays."""
-    truth, found = loaded(lib, given.truths, given.results)
-    evaluation = lib.COCOeval(truth, found, given.kind)
+def rf_detr(lib: Any, inputs: Odd) -> Any:
+    """Compute precision, recall and F1 over confidence thresholds from the entries' arrays."""
+    truth, results = loaded(lib, inputs.truths, inputs.results)
+    evaluation = lib.COCOeval(truth, results, inputs.kind)
     evaluation.evaluate()
     evaluation.accumulate()
     evaluation.summarize()
@@ -215,19 +216,21 @@ def rf_detr(lib: Any, given: Odd) -> Any:
             if e is not None and e["category_id"] == category and e["aRng"] == sizes
         ]
         scores = np.concatenate([[], *(e["dtScores"] for e in entries)])
-        taken = np.concatenate([[], *(e["dtMatches"][half] for e in entries)])
+        matched = np.concatenate([[], *(e["dtMatches"][half] for e in entries)])
         aside = np.concatenate([[], *(e["dtIgnore"][half] for e in entries)]).astype(bool)
         there = sum(int((~np.asarray(e["gtIgnore"]).astype(bool)).sum()) for e in entries)
         for least in np.linspace(0, 1, 11):
-            kept = (scores >= least) & ~aside
-            swept.append((int((taken[kept] != 0).sum()), int((taken[kept] == 0).sum()), there))
+            selected = (scores >= least) & ~aside
+            swept.append(
+                (int((matched[selected] != 0).sum()), int((matched[selected] == 0).sum()), there)
+            )
     return evaluation.stats, swept
 
 
-def sahi(lib: Any, given: Odd) -> Any:
-    """One cap of 500, areas of its own, a summary of its own from files."""
-    truth, found = loaded(lib, given.truths, given.results)
-    evaluation = lib.COCOeval(truth, found, given.kind)
+def sahi(lib: Any, inputs: Odd) -> Any:
+    """Use a single cap of 500, other areas, and SAHI's summary from files."""
+    truth, results = loaded(lib, inputs.truths, inputs.results)
+    evaluation = lib.COCOeval(truth, results, inputs.kind)
     evaluation.params.areaRng = [[0, 1e10], [0, 1024], [1024, 9216], [9216, 1e10]]
     evaluation.params.catIds = list(truth.cats.keys())
     evaluation.params.maxDets = [500]
@@ -246,10 +249,10 @@ def sahi(lib: Any, given: Odd) -> Any:
     return evaluation.stats, images
 
 
-def error_analysis(lib: Any, given: Odd) -> Any:
-    """Rows of copies changed in place: other categories become crowds of the one looked at."""
-    truth, found = loaded(lib, given.truths, given.results)
-    first = lib.COCOeval(copy.deepcopy(truth), copy.deepcopy(found), given.kind)
+def error_analysis(lib: Any, inputs: Odd) -> Any:
+    """Change copied rows in place: other categories become crowds of the examined one."""
+    truth, result = loaded(lib, inputs.truths, inputs.results)
+    first = lib.COCOeval(copy.deepcopy(truth), copy.deepcopy(result), inputs.kind)
     first.params.iouThrs, first.params.maxDets = [0.75, 0.5, 0.1], [500]
     first.evaluate()
     first.accumulate()
@@ -261,9 +264,9 @@ def error_analysis(lib: Any, given: Odd) -> Any:
             counts[labels[str(entry["aRng"])]] += int((np.asarray(entry["gtIgnore"]) == 0).sum())
     out.append(list(counts.values()))
     for category in truth.getCatIds():
-        results = copy.deepcopy(found)
-        kept = [row for row in results.dataset["annotations"] if row["category_id"] == category]
-        results.dataset["annotations"] = kept
+        results = copy.deepcopy(result)
+        selected = [row for row in results.dataset["annotations"] if row["category_id"] == category]
+        results.dataset["annotations"] = selected
         results.createIndex()
         kin = truth.getCatIds(supNms=[truth.loadCats(category)[0]["supercategory"]])
         for others in (kin, truth.getCatIds()):
@@ -272,7 +275,7 @@ def error_analysis(lib: Any, given: Odd) -> Any:
                 if row["category_id"] in others and row["category_id"] != category:
                     more = {"ignore": 1, "iscrowd": 1, "category_id": category}
                     changed.dataset["annotations"][i].update(more)
-            evaluation = lib.COCOeval(changed, copy.deepcopy(results), given.kind)
+            evaluation = lib.COCOeval(changed, copy.deepcopy(results), inputs.kind)
             evaluation.params.imgIds, evaluation.params.iouThrs = truth.getImgIds(), [0.1]
             evaluation.params.maxDets, evaluation.params.useCats = [500], 1
             evaluation.evaluate()
@@ -300,24 +303,24 @@ CALLERS: dict[str, Caller] = {
 @pytest.mark.parametrize("name", CALLERS)
 def test_callers(name: str, kind: str) -> None:
     for seed in range(2):
-        given = case(seed, kind)
-        found = []
+        inputs = case(seed, kind)
+        results = []
         for lib in (OURS, reference()):
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
-                numbers = CALLERS[name](lib, given)
+                numbers = CALLERS[name](lib, inputs)
             lines = printed.getvalue().splitlines()
-            found.append((numbers, [line for line in lines if line.startswith(" Average")]))
-        same(*found, name)
+            results.append((numbers, [line for line in lines if line.startswith(" Average")]))
+        same(*results, name)
 
 
-def test_files_from_beginning_to_end(tmp_path: Any) -> None:
+def test_evaluating_two_files(tmp_path: Any) -> None:
     """The command line of most trainers: two files, twelve numbers."""
-    given = case(3, "bbox")
+    inputs = case(3, "bbox")
     truths, results = tmp_path / "instances.json", tmp_path / "results.json"
-    truths.write_text(json.dumps({**given.truths, "annotations": [
-        {**row, "segmentation": []} for row in given.truths["annotations"]]}))  # fmt: skip
-    results.write_text(json.dumps(given.results))
+    truths.write_text(json.dumps({**inputs.truths, "annotations": [
+        {**row, "segmentation": []} for row in inputs.truths["annotations"]]}))  # fmt: skip
+    results.write_text(json.dumps(inputs.results))
     stats = []
     for lib in (OURS, reference()):
         with contextlib.redirect_stdout(io.StringIO()):

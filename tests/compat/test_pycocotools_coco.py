@@ -1,4 +1,4 @@
-"""compat.pycocotools' COCO and mask against pycocotools', on odd sets and masks."""
+"""COCO and mask of compat.pycocotools against pycocotools, on odd sets and masks."""
 
 from __future__ import annotations
 
@@ -64,24 +64,24 @@ def test_look_ups(seed: int) -> None:
 
 
 def test_files_lists_and_arrays_of_results(tmp_path: Any) -> None:
-    """Each form, and what it prints; seconds aside."""
-    path, found = tmp_path / "truths.json", tmp_path / "results.json"
+    """Every form of results gives the same rows and prints the same text, except for seconds."""
+    path, results = tmp_path / "truths.json", tmp_path / "results.json"
     path.write_text(json.dumps(truths(annotation())))
     rows = [result(score=0.25), result(2, score=1.0)]
-    found.write_text(json.dumps(rows))
+    results.write_text(json.dumps(rows))
     array = np.array([[1, 1, 2.5, 3, 4, 0.25, 7], [2, 1, 2.5, 3, 4, 1.0, 7]])
-    made = []
+    entries = []
     for lib in (OURS, reference()):
         truth, printed = quietly(lib.COCO, str(path))
         assert printed.splitlines()[0] == "loading annotations into memory..."
         assert printed.splitlines()[-2:] == ["creating index...", "index created!"]
         _, info = quietly(truth.info)
         sets = [
-            quietly(truth.loadRes, form)[0] for form in (str(found), copy.deepcopy(rows), array)
+            quietly(truth.loadRes, form)[0] for form in (str(results), copy.deepcopy(rows), array)
         ]
-        made.append([info, truth.dataset, *(one.dataset for one in sets)])
-    same(made[0][:-1], made[1][:-1])
-    assert made[0][-1] == made[1][-1]  # NumPy's floats in pycocotools
+        entries.append([info, truth.dataset, *(one.dataset for one in sets)])
+    same(entries[0][:-1], entries[1][:-1])
+    assert entries[0][-1] == entries[1][-1]  # NumPy's floats in pycocotools
 
 
 def _stats(truth: Any, results: Any) -> list[float]:
@@ -103,9 +103,7 @@ def _stats(truth: Any, results: Any) -> list[float]:
         {"segmentation": [[0.5, 0, 9, 0, 9, 9]]},
     ],
 )
-def test_files_of_boxes_are_columns_until_their_dicts_are_asked_for(
-    change: dict[str, Any], tmp_path: Any
-) -> None:
+def test_files_of_boxes_become_dicts_on_demand(change: dict[str, Any], tmp_path: Any) -> None:
     tune(json_bytes=1)
     rng = np.random.default_rng(4)
     images = [{"id": i, "width": 99, "height": 99} for i in range(1, 6)]
@@ -173,26 +171,26 @@ def test_a_file_with_numbers_that_are_no_json(tmp_path: Any) -> None:
     assert np.isnan(mine.anns[1]["area"])
 
 
-def test_results_stay_as_they_are_until_they_are_looked_at() -> None:
+def test_results_are_copied_on_demand() -> None:
     rows = [result()]
     truth, _ = loaded(OURS, truths(annotation()), [])
-    found, _ = quietly(truth.loadRes, rows)
-    evaluation = OURS.COCOeval(truth, found, "bbox")
+    results, _ = quietly(truth.loadRes, rows)
+    evaluation = OURS.COCOeval(truth, results, "bbox")
     quietly(evaluation.evaluate)
     assert rows == [result()]
-    assert found.anns[1] is rows[0]
+    assert results.anns[1] is rows[0]
     assert rows[0]["area"] == 12
 
 
-def test_nothing_found() -> None:
-    """pycocotools fails on an empty list."""
+def test_empty_results() -> None:
+    """pycocotools fails for an empty list."""
     truth, _ = loaded(OURS, truths(annotation()), [])
-    found, _ = quietly(truth.loadRes, [])
-    assert found.getAnnIds() == []
-    assert found.getCatIds() == truth.getCatIds()
+    results, _ = quietly(truth.loadRes, [])
+    assert results.getAnnIds() == []
+    assert results.getCatIds() == truth.getCatIds()
 
 
-def test_what_is_not_there() -> None:
+def test_missing_names() -> None:
     truth, _ = loaded(OURS, truths(annotation()), [])
     with pytest.raises(NotImplementedError, match="annToMask returns the pixels"):
         truth.showAnns([])
@@ -215,8 +213,8 @@ def test_masks(seed: int) -> None:
     codes = theirs.encode(pixels)
     same(mine.encode(pixels), codes)
     same(mine.encode(pixels[:, :, 0]), codes[0])
-    for name, given in product(("decode", "area", "toBbox"), (codes, codes[:1], codes[0])):
-        same(getattr(mine, name)(given), getattr(theirs, name)(given), name)
+    for name, inputs in product(("decode", "area", "toBbox"), (codes, codes[:1], codes[0])):
+        same(getattr(mine, name)(inputs), getattr(theirs, name)(inputs), name)
     for intersect in (False, True):
         same(mine.merge(codes, intersect), theirs.merge(codes, intersect))
     crowd = rng.integers(0, 2, n).tolist()
@@ -228,14 +226,14 @@ def test_masks(seed: int) -> None:
     rings = [(rng.random(2 * rng.integers(3, 8)) * 40).tolist() for _ in range(3)]
     same(mine.frPyObjects(rings, 40, 40), theirs.frPyObjects(rings, 40, 40))
     counts = {"size": [int(h), int(w)], "counts": counts_of(pixels[:, :, 0])}
-    for given in (counts, [counts, counts]):
-        same(mine.frPyObjects(given, h, w), theirs.frPyObjects(given, h, w))
+    for inputs in (counts, [counts, counts]):
+        same(mine.frPyObjects(inputs, h, w), theirs.frPyObjects(inputs, h, w))
 
 
 def test_no_masks() -> None:
-    for name, given in (("area", []), ("toBbox", []), ("merge", []), ("iou", ([], [], []))):
-        found = [getattr(m, name)(*(given or ([],))) for m in (OURS.mask, coco_mask)]
-        same(*found, name)
+    for name, inputs in (("area", []), ("toBbox", []), ("merge", []), ("iou", ([], [], []))):
+        results = [getattr(m, name)(*(inputs or ([],))) for m in (OURS.mask, coco_mask)]
+        same(*results, name)
 
 
 def test_refused_masks() -> None:

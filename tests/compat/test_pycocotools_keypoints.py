@@ -1,4 +1,4 @@
-"""``iouType="keypoints"``: everything that pycocotools makes of odd files, to the bit."""
+"""``iouType="keypoints"``: all results of pycocotools on odd files, to the bit."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from evalengine.compat.pycocotools.coco import COCO
 from evalengine.compat.pycocotools.cocoeval import COCOeval
 
 
-def evaluated(truths: Any, found: Any, sigmas: Any = None) -> tuple[COCOeval, str]:
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
+def evaluated(truths: Any, results: Any, sigmas: Any = None) -> tuple[COCOeval, str]:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
         ours = COCO()
         ours.dataset = copy.deepcopy(truths)
         ours.createIndex()
-        made = COCOeval(ours, ours.loadRes(copy.deepcopy(found)), "keypoints")
+        result = COCOeval(ours, ours.loadRes(copy.deepcopy(results)), "keypoints")
         if sigmas is not None:
-            made.params.kpt_oks_sigmas = sigmas
-        made.evaluate()
-        made.accumulate()
-        made.summarize()
-    return made, said.getvalue()
+            result.params.kpt_oks_sigmas = sigmas
+        result.evaluate()
+        result.accumulate()
+        result.summarize()
+    return result, printed.getvalue()
 
 
 def same(ours: COCOeval, theirs: Any) -> None:
@@ -48,26 +48,26 @@ def same(ours: COCOeval, theirs: Any) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_everything_is_that_of_pycocotools(seed: int) -> None:
+def test_everything_equals_pycocotools(seed: int) -> None:
     rng = np.random.default_rng([seed, 3])
     k = int(rng.choice([17, 5]))
     sigmas = None if k == 17 else rng.uniform(0.02, 0.2, k)
-    truths, found = pose_files(rng, k)
-    theirs = pycocotools_of(truths, found, sigmas)
-    ours, said = evaluated(truths, found, sigmas)
+    truths, results = pose_files(rng, k)
+    theirs = pycocotools_of(truths, results, sigmas)
+    ours, message = evaluated(truths, results, sigmas)
     same(ours, theirs)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         theirs.summarize()
-    assert said.endswith(printed.getvalue())
+    assert message.endswith(printed.getvalue())
 
 
 def test_rows_that_do_not_fit_are_named() -> None:
-    truths, found = pose_files(np.random.default_rng(1))
-    found[0]["keypoints"] = found[0]["keypoints"][:-3]
+    truths, results = pose_files(np.random.default_rng(1))
+    results[0]["keypoints"] = results[0]["keypoints"][:-3]
     with refused("wrong_rows", InputError, side="results", count=1, of=1, rows=[0]):
-        evaluated(truths, found)
-    truths, found = pose_files(np.random.default_rng(1))
+        evaluated(truths, results)
+    truths, results = pose_files(np.random.default_rng(1))
     del truths["annotations"][0]["num_keypoints"]
     with refused("wrong_rows", InputError, side="ground truths", count=1, of=4, rows=[0]):
-        evaluated(truths, found)
+        evaluated(truths, results)

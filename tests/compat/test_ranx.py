@@ -1,10 +1,10 @@
 """compat.ranx against ranx 0.3.21.
 
-``ranx_calls.json.gz`` holds 12 random sets of queries (graded judgments, ties in lists of up to 15
-documents, distinct scores in longer ones, queries that a run lacks or has beyond), and what ranx
-makes of them: values by query, the report's table and its dict. ranx is wrong, and not followed,
-in RBP of graded relevance, in bpref where a query has nothing relevant or nothing else judged, and
-where relevance is negative.
+``ranx_calls.json.gz`` contains 12 random sets of queries and ranx's results for them: values by
+query, the report's table and its dict. The sets have graded judgments, ties in lists of up to 15
+documents, distinct scores in longer ones, and queries on only one side. ranx's errors are not
+copied: RBP of graded relevance, bpref without a relevant or without another judged document, and
+negative relevance.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RUN = {"q1": {"a": 0.5, "b": 0.7}, "q2": {"c": 1.0, "d": 0.3}}
 
 
 def followed(metric: str, judged: dict[str, dict[str, int]]) -> bool:
-    """Whether ranx's number is the one that it documents."""
+    """Check that ranx's number agrees with its documentation."""
     if metric.startswith("rbp"):
         return max(max(own.values()) for own in judged.values()) <= 1
     if metric.startswith("bpref"):
@@ -42,9 +42,11 @@ def test_random_sets(case: dict[str, Any]) -> None:
     right = [metric for metric in metrics if followed(metric, judged)]
     runs = [Run(run, name=f"model_{i}") for i, run in enumerate(case["runs"])]
     for run, wanted in zip(runs, case["values"], strict=True):
-        found = evaluate(Qrels(judged), run, metrics, return_mean=False, make_comparable=True)
+        result = evaluate(Qrels(judged), run, metrics, return_mean=False, make_comparable=True)
         for metric in right:
-            assert found[metric].tolist() == pytest.approx(wanted[metric], rel=0, abs=1e-12), metric
+            assert result[metric].tolist() == pytest.approx(wanted[metric], rel=0, abs=1e-12), (
+                metric
+            )
     if "table" not in case:
         return
     how = {"rounding_digits": case["digits"], "show_percentages": case["percent"]}
@@ -59,7 +61,7 @@ def test_random_sets(case: dict[str, Any]) -> None:
             assert len({str({key: vote[key] for key in right}) for vote in votes}) == 1
             for metric in right:
                 p, expected = mine[model]["comparisons"][other][metric], by_metric[metric]
-                if math.isnan(expected):  # of one query, or where all values are alike
+                if math.isnan(expected):  # with one query, or if all values are equal
                     assert p == 1.0 or math.isnan(p)
                 else:
                     assert p == pytest.approx(expected, abs=1e-9)
@@ -67,11 +69,13 @@ def test_random_sets(case: dict[str, Any]) -> None:
 
 def test_fisher() -> None:
     runs = [Run(run, name=name) for name, run in FUSION["runs"].items()]
-    found = compare(FUSION["qrels"], runs, ["ndcg@10", "map", "mrr"], stat_test="fisher").to_dict()
+    content = compare(
+        FUSION["qrels"], runs, ["ndcg@10", "map", "mrr"], stat_test="fisher"
+    ).to_dict()
     theirs = FUSION["compare"]["fisher"]
     for a, b in (("A", "B"), ("A", "C"), ("B", "C")):
         for metric, p in theirs[a]["comparisons"][b].items():
-            assert found[b]["comparisons"][a][metric] == pytest.approx(p, abs=0.06)
+            assert content[b]["comparisons"][a][metric] == pytest.approx(p, abs=0.06)
 
 
 @pytest.mark.parametrize("key", ["sum|min-max", "wsum|zmuv", "rrf|min-max", "rbc|None", "mnz|rank"])
@@ -79,13 +83,13 @@ def test_fuse(key: str) -> None:
     method, norm = key.split("|")
     params = {"wsum": {"weights": [0.5, 0.3, 0.2]}, "rbc": {"phi": 0.8}}.get(method)
     runs = [Run(FUSION["runs"][name]) for name in "ABC"]
-    found = fuse(runs, norm=None if norm == "None" else norm, method=method, params=params)
+    result = fuse(runs, norm=None if norm == "None" else norm, method=method, params=params)
     for query, wanted in FUSION["fuse"][key].items():
-        assert found[query] == pytest.approx(wanted, abs=1e-9)
-    assert found.name == method
+        assert result[query] == pytest.approx(wanted, abs=1e-9)
+    assert result.name == method
 
 
-def test_what_evaluate_returns_and_keeps() -> None:
+def test_values_returned_and_stored_by_evaluate() -> None:
     run = Run(RUN, name="bm25")
     assert evaluate(QRELS, RUN, "mrr") == 0.75
     assert evaluate(QRELS, run, ["mrr", "hits@1"], return_std=True) == {
@@ -99,7 +103,7 @@ def test_what_evaluate_returns_and_keeps() -> None:
     assert "map" not in run.scores
 
 
-def test_where_ranx_is_wrong() -> None:
+def test_known_errors_of_ranx() -> None:
     assert evaluate(QRELS, RUN, "rbp.5") == (0.25 + 0.5) / 2  # not 1.0 for relevance 2
     assert evaluate({"q1": {"a": 1}}, {"q1": {"a": 1.0}}, "bpref") == 1.0  # not NaN
     judged = {"q1": {"a": 1, "b": 0, "c": -1}}
@@ -130,10 +134,10 @@ def test_files(tmp_path: Path, name: str) -> None:
     for one in (Qrels(QRELS), Run(RUN, name="bm25")):
         one.save(path)
         read = type(one).from_parquet if name.endswith("parquet") else type(one).from_file
-        found = read(path)
-        assert found.to_dict() == one.to_dict()
+        result = read(path)
+        assert result.to_dict() == one.to_dict()
         if isinstance(one, Run) and name.endswith(("trec", "txt")):
-            assert found.name == "bm25"
+            assert result.name == "bm25"
 
 
 def test_pandas() -> None:
@@ -151,7 +155,7 @@ def test_pandas() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "refusal"),
     [
         (lambda: evaluate(QRELS, RUN, "ndgc"), {"code": "unknown_name", "value": "ndgc"}),
         (
@@ -203,8 +207,8 @@ def test_pandas() -> None:
         ),
     ],
 )
-def test_refused(call: Any, said: dict[str, Any]) -> None:
-    with refused(**said):
+def test_refused(call: Any, refusal: dict[str, Any]) -> None:
+    with refused(**refusal):
         call()
 
 

@@ -54,7 +54,7 @@ N = int(os.environ.get("EVALENGINE_EXAMPLES", "12")) * 20
 
 
 class Spaces:
-    """A tokenizer of the caller's."""
+    """A custom tokenizer."""
 
     def tokenize(self, text: str) -> list[str]:
         return text.split()
@@ -89,16 +89,16 @@ def test_random_texts(options: dict[str, Any]) -> None:
     ]
 
 
-def test_aggregator_draws_as_theirs() -> None:
+def test_aggregator_resamples_like_rouge_score() -> None:
     rng = random.Random(8)
     scorer = ours.RougeScorer(["rouge1", "rougeL"])
-    found = scorer.score_all(texts(rng, 80), texts(rng, 80))
+    result = scorer.score_all(texts(rng, 80), texts(rng, 80))
     aggregates = []
     for kind in (scores.BootstrapAggregator, scoring.BootstrapAggregator):
         aggregator = kind(confidence_interval=0.9, n_samples=60)
-        for one in found:
+        for one in result:
             aggregator.add_scores(one)
-        np.random.seed(5)  # noqa: NPY002  # both draw from it
+        np.random.seed(5)  # noqa: NPY002  # both use the global generator
         aggregates.append(aggregator.aggregate())
     theirs, mine = aggregates
     assert {k: [tuple(end) for end in v] for k, v in mine.items()} == {
@@ -107,7 +107,7 @@ def test_aggregator_draws_as_theirs() -> None:
 
 
 def test_sentences_of_summaries(monkeypatch: pytest.MonkeyPatch) -> None:
-    """NLTK's data are not there, so that both get the same stand-in for its splitter."""
+    """Both use the same substitute for NLTK's splitter, whose data are not installed."""
     nltk = pytest.importorskip("nltk")
     monkeypatch.setattr(nltk, "sent_tokenize", lambda text: [s for s in text.split(". ") if s])
     rng = random.Random(9)
@@ -120,7 +120,7 @@ def test_sentences_of_summaries(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "refusal"),
     [
         (
             lambda s: ours.RougeScorer(["rouge0"]),
@@ -138,6 +138,6 @@ def test_sentences_of_summaries(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     ],
 )
-def test_refused(call: Any, said: dict[str, Any]) -> None:
-    with refused(**said):
+def test_refused(call: Any, refusal: dict[str, Any]) -> None:
+    with refused(**refusal):
         call(ours.RougeScorer(["rouge1"]))

@@ -56,8 +56,8 @@ def text(rng: random.Random) -> str:
     return " ".join(rng.choices(WORDS, k=rng.randint(1, 20)))
 
 
-def near(rng: random.Random, one: str) -> str:
-    """A text that shares much with another."""
+def similar(rng: random.Random, one: str) -> str:
+    """Make a text that shares many words with another."""
     words = one.split(" ")
     for _ in range(rng.randint(0, 3)):
         words[rng.randrange(len(words))] = rng.choice(WORDS)
@@ -69,7 +69,7 @@ def same(mine: Any, theirs: Any) -> None:
     assert mine.format(width=6, score_only=True) == theirs.format(width=6, score_only=True)
     shown = {key: value for key, value in vars(theirs).items() if key not in PRIVATE}
     assert {key: vars(mine)[key] for key in shown} == shown
-    for key in ("_mean", "_ci"):  # of smoothed scores that are all of nothing, to 1e-20
+    for key in ("_mean", "_ci"):  # smoothed scores without any match agree to 1e-20
         assert vars(mine)[key] == pytest.approx(vars(theirs)[key], rel=0, abs=1e-20)
 
 
@@ -79,33 +79,35 @@ def test_random_texts(seed: int, caplog: Any) -> None:
     rng = random.Random(seed)
     n, streams = rng.randint(1, 12), rng.randint(1, 3)
     texts = [text(rng) for _ in range(n)]
-    references: list[list[str | None]] = [[near(rng, one) for one in texts] for _ in range(streams)]
+    references: list[list[str | None]] = [
+        [similar(rng, one) for one in texts] for _ in range(streams)
+    ]
     if streams > 1:
         references[1][0] = None
     for name, options in rng.sample(METRICS, 8):
         mine, theirs = getattr(ours, name)(**options), getattr(sb.metrics, name)(**options)
         draws = rng.choice([1, 1, 20])
-        found = mine.corpus_score(texts, references, draws)
+        result = mine.corpus_score(texts, references, draws)
         try:
-            same(found, theirs.corpus_score(texts, references, draws))
-        except TypeError:  # sacrebleu has no mean of drawn scores of which some are 0
+            same(result, theirs.corpus_score(texts, references, draws))
+        except TypeError:  # sacrebleu has no mean of resampled scores if some are 0
             assert name != "BLEU"
             assert draws > 1
-            assert found._mean >= 0
+            assert result._mean >= 0
         signatures = mine.get_signature(), theirs.get_signature()
         for short in (False, True):
             assert signatures[0].format(short) == signatures[1].format(short)
-        said = [
+        messages = [
             one.corpus_score(texts, references).format(signature=str(signatures[0]), is_json=True)
             for one in (mine, theirs)
         ]
-        assert said[0] == said[1]
+        assert messages[0] == messages[1]
         lines = [[one for one in row if one is not None] for row in zip(*references, strict=True)]
         bulk = mine.sentence_scores(texts, references)
-        for one, line, found in zip(texts, lines, bulk, strict=True):
+        for one, line, result in zip(texts, lines, bulk, strict=True):
             expected = theirs.sentence_score(one, line)
             same(mine.sentence_score(one, line), expected)
-            same(found, expected)
+            same(result, expected)
 
 
 def test_functions() -> None:
@@ -116,12 +118,12 @@ def test_functions() -> None:
         name = f"sentence_{kind}"
         same(*(getattr(one, name)(texts[0], references[0]) for one in (ours, sb)))
     same(ours.raw_corpus_bleu(texts, references), sb.raw_corpus_bleu(texts, references))
-    kept = ours.BLEU(references=references)
-    same(kept.corpus_score(texts, None), sb.corpus_bleu(texts, references))
+    scorer = ours.BLEU(references=references)
+    same(scorer.corpus_score(texts, None), sb.corpus_bleu(texts, references))
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "refusal"),
     [
         (lambda: ours.corpus_bleu(["a"], ["a"]), {"code": "wrong_type", "side": "references"}),
         (
@@ -160,6 +162,6 @@ def test_functions() -> None:
         (lambda: ours.TER().get_signature(), {"code": "not_evaluated"}),
     ],
 )
-def test_refused(call: Any, said: dict[str, Any]) -> None:
-    with refused(**said):
+def test_refused(call: Any, refusal: dict[str, Any]) -> None:
+    with refused(**refusal):
         call()

@@ -41,7 +41,7 @@ def quiet(call: Callable[..., Any], *args: Any, **more: Any) -> Any:
 
 
 def same(mine: Any, theirs: Any) -> None:
-    """Equal values, types, shapes and dtypes."""
+    """Compare values, types, shapes and dtypes."""
     if isinstance(theirs, tuple):
         assert isinstance(mine, tuple)
         for one, other in zip(mine, theirs, strict=True):
@@ -56,14 +56,14 @@ def same(mine: Any, theirs: Any) -> None:
     elif isinstance(theirs, float):
         assert type(mine) is float
         assert math.isclose(mine, theirs, rel_tol=1e-11, abs_tol=1e-12) or (
-            math.isnan(mine) and not math.isfinite(theirs)  # balanced accuracy over chance of 1
+            math.isnan(mine) and not math.isfinite(theirs)  # balanced accuracy if chance is 1
         )
     else:
         assert (mine, type(mine)) == (theirs, type(theirs))
 
 
 def both(name: str, *args: Any, **more: Any) -> None:
-    """Both answer the same; where theirs is an error or NaN, ours may be either."""
+    """Compare both functions; if scikit-learn gives an error or NaN, either is accepted."""
     try:
         theirs = quiet(getattr(sk, name), *args, **more)
     except (ValueError, TypeError, ZeroDivisionError, IndexError):
@@ -75,7 +75,9 @@ def both(name: str, *args: Any, **more: Any) -> None:
         same(quiet(getattr(ours, name), *args, **more), theirs)
 
 
-def drawn(seed: int) -> tuple[np.random.Generator, list[Any], list[Any], list[Any], dict[str, Any]]:
+def random_rows(
+    seed: int,
+) -> tuple[np.random.Generator, list[Any], list[Any], list[Any], dict[str, Any]]:
     rng = np.random.default_rng(seed)
     names = LABELS[rng.integers(len(LABELS))]
     n = int(rng.integers(1, 25))
@@ -91,7 +93,7 @@ def drawn(seed: int) -> tuple[np.random.Generator, list[Any], list[Any], list[An
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_hard_predictions(seed: int) -> None:
-    rng, truth, predicted, names, weight = drawn(seed)
+    rng, truth, predicted, names, weight = random_rows(seed)
     both("accuracy_score", truth, predicted, **weight, normalize=bool(rng.integers(2)))
     both("zero_one_loss", truth, predicted, **weight)
     both("hamming_loss", truth, predicted, **weight)
@@ -117,7 +119,7 @@ def test_hard_predictions(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS[:1])
 def test_ratios(seed: int) -> None:
-    rng, truth, predicted, names, weight = drawn(seed + 1000)
+    rng, truth, predicted, names, weight = random_rows(seed + 1000)
     some = [names[i] for i in rng.permutation(len(names))[: rng.integers(1, len(names) + 1)]]
     for average in ("binary", "micro", "macro", "weighted", None):
         for fill in ("warn", 0, 1, np.nan):
@@ -136,8 +138,8 @@ def test_ratios(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS[:2])
 def test_report(seed: int) -> None:
-    rng, truth, predicted, names, weight = drawn(seed + 2000)
-    if weight["sample_weight"] is not None:  # halves: sums print alike
+    rng, truth, predicted, names, weight = random_rows(seed + 2000)
+    if weight["sample_weight"] is not None:  # with halves, sums print the same
         weight = {"sample_weight": (np.round(np.asarray(weight["sample_weight"]) * 2) / 2)}
         if not weight["sample_weight"].any():
             return
@@ -154,7 +156,7 @@ def test_report(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_scores_of_two_labels(seed: int) -> None:
-    rng, truth, _, names, weight = drawn(seed + 3000)
+    rng, truth, _, names, weight = random_rows(seed + 3000)
     names = names[:2]
     truth = [one if one in names else names[0] for one in truth]
     n = len(truth)
@@ -172,7 +174,7 @@ def test_scores_of_two_labels(seed: int) -> None:
         for thin in (True, False):
             more = {**weight, "pos_label": pos_label, "drop_intermediate": thin}
             both("det_curve", truth, scores, **more)
-        wide = scores.astype(np.float64)  # of single precision they compute in it, the engine not
+        wide = scores.astype(np.float64)  # scikit-learn computes in single precision
         both(
             "brier_score_loss",
             truth,
@@ -190,7 +192,7 @@ def test_scores_of_two_labels(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_scores_of_several_labels(seed: int) -> None:
-    rng, truth, _, names, weight = drawn(seed + 4000)
+    rng, truth, _, names, weight = random_rows(seed + 4000)
     names = sorted(set(names))
     raw = rng.integers(0, 2 + seed % 5, (len(truth), len(names))) + 0.25
     scores = raw / raw.sum(axis=1, keepdims=True)
@@ -229,8 +231,8 @@ def test_bins_thresholds_and_gains(seed: int) -> None:
     truth = np.r_[0, 1, rng.integers(0, 2, n - 2)]
     edges = np.linspace(0, 1, n_bins + 1)
     scores = rng.choice(edges, n) if seed % 2 else rng.random(n)
-    found = ours.calibration_curve(truth, scores, n_bins=n_bins)
-    same(found, calibration.calibration_curve(truth, scores, n_bins=n_bins))
+    result = ours.calibration_curve(truth, scores, n_bins=n_bins)
+    same(result, calibration.calibration_curve(truth, scores, n_bins=n_bins))
     weight = [None, rng.integers(1, 3, n), rng.random(n)][seed % 3]
     both("confusion_matrix_at_thresholds", truth, scores, sample_weight=weight)
     shape = int(rng.integers(1, 5)), int(rng.integers(2, 8))
@@ -241,19 +243,19 @@ def test_bins_thresholds_and_gains(seed: int) -> None:
 
 
 def test_signatures() -> None:
-    """Names, kinds and defaults of every argument."""
+    """Compare names, kinds and defaults of every argument."""
     for name in ours.__all__:
         mine = inspect.signature(getattr(ours, name)).parameters.values()
         home = calibration if name == "calibration_curve" else sk
         theirs = inspect.signature(getattr(home, name)).parameters.values()
-        drawn = [
+        random_rows = [
             [(one.name, one.kind, str(one.default)) for one in side] for side in (mine, theirs)
         ]
-        assert drawn[0] == drawn[1], name
+        assert random_rows[0] == random_rows[1], name
 
 
 class Tensor:
-    """What has ``__array__`` and nothing else."""
+    """An object with ``__array__`` and no other method."""
 
     def __init__(self, values: Any) -> None:
         self.values = np.asarray(values)
@@ -269,24 +271,24 @@ class Tensor:
 def test_shapes_of_input(shape: Any) -> None:
     for labels in ([0, 1, 1, 0, 1], ["a", "b", "b", "a", "b"], [True, False, False, True, False]):
         turned = labels[1:] + labels[:1]
-        found = quiet(ours.f1_score, shape(labels), shape(turned), average="macro")
-        assert found == pytest.approx(sk.f1_score(labels, turned, average="macro"))
+        result = quiet(ours.f1_score, shape(labels), shape(turned), average="macro")
+        assert result == pytest.approx(sk.f1_score(labels, turned, average="macro"))
     scores = [0.1, 0.4, 0.35, 0.8, 0.2]
-    found = ours.roc_auc_score(
+    result = ours.roc_auc_score(
         shape([0, 0, 1, 1, 0]), shape(scores), sample_weight=shape([1, 2, 1, 1, 3])
     )
     theirs = sk.roc_auc_score([0, 0, 1, 1, 0], scores, sample_weight=[1, 2, 1, 1, 3])
-    assert found == pytest.approx(theirs)
+    assert result == pytest.approx(theirs)
 
 
-def test_categories_are_their_labels() -> None:
+def test_categories_are_labels() -> None:
     truth = pd.Series(["a", "b", "a"], dtype="category")
     assert ours.accuracy_score(truth, pl.Series(["a", "a", "a"], dtype=pl.Categorical)) == 2 / 3
     assert ours.accuracy_score(pd.Series([1, 2, 1], dtype="category"), [1, 2, 2]) == 2 / 3
 
 
 @pytest.mark.parametrize(
-    ("name", "args", "more", "said"),
+    ("name", "args", "more", "refusal"),
     [
         (
             "accuracy_score",
@@ -427,12 +429,12 @@ def test_categories_are_their_labels() -> None:
         ),
     ],
 )
-def test_refused(name: str, args: Any, more: Any, said: dict[str, Any]) -> None:
-    with refused(**said):
+def test_refused(name: str, args: Any, more: Any, refusal: dict[str, Any]) -> None:
+    with refused(**refusal):
         getattr(ours, name)(*args, **more)
 
 
-def test_what_is_not_there_is_said() -> None:
+def test_missing_functions_are_named() -> None:
     with pytest.raises(ImportError, match="import it from sklearn"):
         from evalengine.compat.sklearn import silhouette_score  # noqa: F401
 

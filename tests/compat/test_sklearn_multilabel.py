@@ -1,4 +1,4 @@
-"""compat.sklearn of indicator matrices, several labels a row, against scikit-learn itself."""
+"""compat.sklearn with indicator matrices of several labels per row, against scikit-learn itself."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ sk = Late("sklearn.metrics")
 SEEDS = range(int(os.environ.get("EVALENGINE_EXAMPLES", "2")))
 
 
-def drawn(seed: int) -> tuple[np.random.Generator, Any, Any, dict[str, Any]]:
-    """Rows and columns without any label among them, weights of 0."""
+def random_matrices(seed: int) -> tuple[np.random.Generator, Any, Any, dict[str, Any]]:
+    """Make matrices with rows and columns without labels, and weights of 0."""
     rng = np.random.default_rng(seed)
     shape = int(rng.integers(1, 12)), int(rng.integers(2, 6))
     truth, predicted = (rng.random(shape) < rng.choice([0, 0.2, 0.5, 0.9, 1]) for _ in range(2))
@@ -32,7 +32,7 @@ def drawn(seed: int) -> tuple[np.random.Generator, Any, Any, dict[str, Any]]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_hard_predictions(seed: int) -> None:
-    rng, truth, predicted, weight = drawn(seed)
+    rng, truth, predicted, weight = random_matrices(seed)
     n_labels = truth.shape[1]
     for normalize in (True, False):
         both("accuracy_score", truth, predicted, **weight, normalize=normalize)
@@ -58,12 +58,12 @@ def test_hard_predictions(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_scores(seed: int) -> None:
-    rng, truth, _, weight = drawn(seed + 1000)
+    rng, truth, _, weight = random_matrices(seed + 1000)
     scores = (
         rng.integers(0, 2 + seed % 9, truth.shape) / 10 if seed % 2 else rng.random(truth.shape)
     )
     for average in ("micro", "macro", "weighted", "samples", None):
-        if truth.any() or average != "weighted":  # theirs is then the integer 0
+        if truth.any() or average != "weighted":  # otherwise scikit-learn returns the integer 0
             both("roc_auc_score", truth, scores, **weight, average=average)
             both("average_precision_score", truth, scores, **weight, average=average)
     if truth.any(axis=0).all() and not truth.all(axis=0).any():

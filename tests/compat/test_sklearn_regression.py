@@ -44,17 +44,17 @@ def same(name: str, *args: Any, **named: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         want = getattr(theirs, name)(*args, **named)
-        found = getattr(ours, name)(*args, **named)
-    assert type(found) is type(want) or isinstance(want, np.floating)
-    np.testing.assert_allclose(found, want, rtol=1e-11, atol=1e-12)
+        result = getattr(ours, name)(*args, **named)
+    assert type(result) is type(want) or isinstance(want, np.floating)
+    np.testing.assert_allclose(result, want, rtol=1e-11, atol=1e-12)
 
 
-@pytest.mark.parametrize("made", [1.0, 2.0, [[1.0, 3.0]]])
+@pytest.mark.parametrize("predicted", [1.0, 2.0, [[1.0, 3.0]]])
 @pytest.mark.parametrize("name", VARIANCE)
-def test_one_row(name: str, made: Any) -> None:
-    made = np.reshape(made, (1, -1))
-    same(name, np.ones_like(made), made)
-    same(name, np.ones_like(made), made, sample_weight=[2.0])
+def test_one_row(name: str, predicted: Any) -> None:
+    predicted = np.reshape(predicted, (1, -1))
+    same(name, np.ones_like(predicted), predicted)
+    same(name, np.ones_like(predicted), predicted, sample_weight=[2.0])
 
 
 @pytest.mark.parametrize("weighs", [False, True])
@@ -62,32 +62,32 @@ def test_one_row(name: str, made: Any) -> None:
 @pytest.mark.parametrize("name", [*PLAIN, *VARIANCE])
 def test_outputs_and_weights(name: str, outputs: int | None, weighs: bool) -> None:
     for seed in range(3):
-        true, made, weight = data(seed, outputs)
+        true, predicted, weight = data(seed, outputs)
         more = {"sample_weight": weight} if weighs else {}
-        same(name, true, made, **more)
+        same(name, true, predicted, **more)
         if outputs != 3:
             continue
         averages: list[Any] = ["raw_values", [0.2, 0.3, 0.5]]
         for average in [*averages, *(["variance_weighted"] if name in VARIANCE else [])]:
-            same(name, true, made, multioutput=average, **more)
+            same(name, true, predicted, multioutput=average, **more)
 
 
 @pytest.mark.parametrize("name", SINGLE)
 def test_single_outputs(name: str) -> None:
-    true, made, weight = data(4, None)
-    same(name, true, made)
+    true, predicted, weight = data(4, None)
+    same(name, true, predicted)
     if name != "max_error":
-        same(name, true, made, sample_weight=weight)
+        same(name, true, predicted, sample_weight=weight)
     for power in (0, 1, 1.5, 2, 3) if "tweedie" in name else ():
-        same(name, true, made, power=power)
+        same(name, true, predicted, power=power)
     with pytest.raises(ValueError, match=r"."):
         getattr(ours, name)(np.ones((4, 2)), np.ones((4, 2)))
 
 
 def test_edges() -> None:
-    true, made, _ = data(1, None)
-    same("mean_pinball_loss", true, made, alpha=0.9)
-    same("d2_pinball_score", true, made, alpha=0.1)
+    true, predicted, _ = data(1, None)
+    same("mean_pinball_loss", true, predicted, alpha=0.9)
+    same("d2_pinball_score", true, predicted, alpha=0.1)
     same("r2_score", [1, 1, 1], [1, 1, 1])
     same("r2_score", [1, 1, 1], [1, 2, 1])
     same("r2_score", [1], [2])
@@ -121,7 +121,7 @@ def test_gains(name: str, seed: int) -> None:
 
 
 class Fixed(BaseEstimator):  # type: ignore[misc]
-    """Predicts what it is given."""
+    """Estimator that returns its input."""
 
     _estimator_type = "regressor"
 
@@ -134,12 +134,12 @@ class Fixed(BaseEstimator):  # type: ignore[misc]
 
 @pytest.mark.parametrize("name", [*PLAIN, *VARIANCE, *SINGLE])
 def test_scorers(name: str) -> None:
-    true, made, _ = data(2, None)
-    rows, model = made[:, None], Fixed()
+    true, predicted, _ = data(2, None)
+    rows, model = predicted[:, None], Fixed()
     better = name.endswith("score")
     scorers = [
         theirs.make_scorer(getattr(module, name), greater_is_better=better)
         for module in (ours, theirs)
     ]
-    found, want = (one(model, rows, true) for one in scorers)
-    assert found == pytest.approx(want, rel=1e-12)
+    result, want = (one(model, rows, true) for one in scorers)
+    assert result == pytest.approx(want, rel=1e-12)

@@ -1,4 +1,4 @@
-"""compat.torchmetrics' classification against known answers of torchmetrics."""
+"""Classification in compat.torchmetrics against known answers of torchmetrics."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def cases(file: str) -> dict[str, dict[str, Any]]:
 
 
 def in_batches(metric: Any, preds: Any, target: Any, sizes: int = 3) -> Any:
-    """The value of several updates from arrays that are written again, pickled on the way."""
+    """Compute the value of several updates, with reused arrays and pickling in between."""
     preds, target = np.asarray(preds), np.asarray(target)
     for part in np.array_split(np.arange(len(target)), min(sizes, len(target))):
         batch = preds[part], target[part]
@@ -35,30 +35,30 @@ def in_batches(metric: Any, preds: Any, target: Any, sizes: int = 3) -> Any:
 @pytest.mark.parametrize("average", ["macro", "micro", "weighted", "none"])
 def test_ratios_of_classes(average: str) -> None:
     case = plain(cases("prf.json")["torchmetrics_absent_class"])
-    given = case["inputs"]["y_pred"], case["inputs"]["y_true"]
+    inputs = case["inputs"]["y_pred"], case["inputs"]["y_true"]
     for cls, name in ((tm.Precision, "precision"), (tm.Recall, "recall"), (tm.F1Score, "f1_score"),
                       (tm.Accuracy, "accuracy")):  # fmt: skip
         metric = cls(task="multiclass", num_classes=5, average=average)
         theirs = case["expected"]["torchmetrics"][f"multiclass_{name}|{average}"]["value"]
-        assert in_batches(metric, *given) == pytest.approx(theirs, abs=1e-6), name
+        assert in_batches(metric, *inputs) == pytest.approx(theirs, abs=1e-6), name
     beta = tm.FBetaScore("multiclass", beta=1.0, num_classes=5, average=average)
     theirs = case["expected"]["torchmetrics"][f"multiclass_f1_score|{average}"]["value"]
-    assert in_batches(beta, *given) == pytest.approx(theirs, abs=1e-6)
+    assert in_batches(beta, *inputs) == pytest.approx(theirs, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["medium60x4", "rounded_ties", "single_class_truth"])
 def test_areas_and_calibration_of_classes(name: str) -> None:
     case = plain(cases("multiclass_rank.json")[name])
-    given = case["inputs"]["y_score"], case["inputs"]["y_true"]
+    inputs = case["inputs"]["y_score"], case["inputs"]["y_true"]
     n = len(case["inputs"]["labels"])
     for cls, theirs in ((tm.AUROC, "tm_auroc"), (tm.AveragePrecision, "tm_ap")):
         for average in ("macro", "weighted", "none"):
             metric = cls(task="multiclass", num_classes=n, average=average)
             expected = case["expected"][f"{theirs}_{average}"]["value"]
             expected = np.array(expected, dtype=float)
-            np.testing.assert_allclose(in_batches(metric, *given), expected, atol=1e-6)
-    single = np.asarray(given[0], np.float32)
-    error = in_batches(tm.CalibrationError("multiclass", num_classes=n), single, given[1])
+            np.testing.assert_allclose(in_batches(metric, *inputs), expected, atol=1e-6)
+    single = np.asarray(inputs[0], np.float32)
+    error = in_batches(tm.CalibrationError("multiclass", num_classes=n), single, inputs[1])
     assert error == pytest.approx(case["expected"]["ece15"]["value"], abs=1e-6)
 
 
@@ -66,18 +66,20 @@ def test_areas_and_calibration_of_classes(name: str) -> None:
 def test_areas_and_calibration_of_two(name: str) -> None:
     case = plain(cases("binary_rank.json")[name])
     if case["inputs"].get("sample_weight") is not None or not case["inputs"]["y_true"]:
-        return  # torchmetrics knows neither weights nor tables without rows
-    given = np.asarray(case["inputs"]["y_score"], np.float64), case["inputs"]["y_true"]
+        return  # torchmetrics supports neither weights nor empty tables
+    inputs = np.asarray(case["inputs"]["y_score"], np.float64), case["inputs"]["y_true"]
     expected = case["expected"]
-    inside = ((given[0] >= 0) & (given[0] <= 1)).all()
+    inside = ((inputs[0] >= 0) & (inputs[0] <= 1)).all()
     for cls, key in ((tm.AUROC, "torchmetrics_auroc"), (tm.AveragePrecision, "torchmetrics_ap")):
         theirs = expected.get(key, {}).get("value")
         if theirs is not None and inside:
-            assert in_batches(cls("binary"), *given) == pytest.approx(theirs, abs=1e-6, nan_ok=True)
+            assert in_batches(cls("binary"), *inputs) == pytest.approx(
+                theirs, abs=1e-6, nan_ok=True
+            )
     for norm, key in (("l1", "ece15"), ("max", "mce15")):
         if expected.get(key, {}).get("value") is not None and inside:
-            found = in_batches(tm.CalibrationError("binary", norm=norm), *given)
-            assert found == pytest.approx(expected[key]["value"], abs=1e-6)
+            result = in_batches(tm.CalibrationError("binary", norm=norm), *inputs)
+            assert result == pytest.approx(expected[key]["value"], abs=1e-6)
 
 
 def test_confusion_and_agreement() -> None:
@@ -116,8 +118,8 @@ def test_matthews_correlation_of_one_class(preds: Any, target: Any, value: float
     assert in_batches(several, [1, 1, 1], [1, 1, 1]) == 0.0
 
 
-def test_scores_of_exactly_one_have_a_bin_of_their_own() -> None:
-    """By hand: 0.95 is wrong by 0.95, 1.0 by 0.5, of 1 and 2 rows."""
+def test_scores_of_exactly_one_have_a_separate_bin() -> None:
+    """By hand: the bins of 1 and 2 rows have errors of 0.95 and 0.5."""
     preds, target = [0.95, 1.0, 1.0], [0, 1, 0]
     for norm, value in (("l1", (0.95 + 2 * 0.5) / 3), ("max", 0.95)):
         metric = tm.CalibrationError("binary", n_bins=10, norm=norm)
@@ -128,7 +130,7 @@ def test_scores_of_exactly_one_have_a_bin_of_their_own() -> None:
 
 
 def test_scores_become_labels() -> None:
-    """Above the threshold, not at it; logits by sigmoid; classes by the best score."""
+    """Above the threshold, not equal to it; logits by sigmoid; classes by the best score."""
     target = [1, 0, 1, 0]
     for cls, theirs in (
         (tm.Accuracy, 0.5),
@@ -142,11 +144,11 @@ def test_scores_become_labels() -> None:
     scores = np.array([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2], [0.2, 0.2, 0.6]])
     metric = tm.Accuracy("multiclass", num_classes=3)
     assert in_batches(metric, scores, [1, 0, 1]) == pytest.approx(2 / 3)
-    close = np.array([[1e-9, 2e-9, -5.0]], np.float32)  # alike once they are shares
+    close = np.array([[1e-9, 2e-9, -5.0]], np.float32)  # equal after the softmax
     assert in_batches(tm.Accuracy("multiclass", num_classes=3), close, [1], 1) == 1.0
     logits = tm.AUROC("multiclass", num_classes=3, average="none")
-    found = in_batches(logits, np.log(scores) * 3 - 1, [1, 0, 2], 1)
-    assert found.tolist() == [1, 1, 1]
+    result = in_batches(logits, np.log(scores) * 3 - 1, [1, 0, 2], 1)
+    assert result.tolist() == [1, 1, 1]
 
 
 def test_more_dimensions_and_ignored_rows() -> None:
@@ -178,7 +180,7 @@ def test_undefined_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "said"),
+    ("make", "message"),
     [
         (
             lambda: tm.Accuracy("multilabel", num_labels=3),
@@ -219,6 +221,6 @@ def test_undefined_values() -> None:
         (lambda: tm.AUROC("binary").update([1, 0], [1, 0]), {"code": "scores_missing"}),
     ],
 )
-def test_refused(make: Any, said: dict[str, Any]) -> None:
-    with refused(**said):
+def test_refused(make: Any, message: dict[str, Any]) -> None:
+    with refused(**message):
         make()

@@ -26,7 +26,7 @@ FORMATS = {
 
 
 def images(seed: int, masks: bool = False, labels: int = 3) -> tuple[Items, Items]:
-    """Both sides with boxes as xywh; now and then an image lacks one."""
+    """Make both sides with boxes as xywh; some images have none on one side."""
     rng = np.random.default_rng(seed)
     preds, target = [], []
     for i in range(8):
@@ -38,18 +38,18 @@ def images(seed: int, masks: bool = False, labels: int = 3) -> tuple[Items, Item
         if i % 2:
             truth["iscrowd"] = (rng.random(n) < 0.2).astype(int)
             truth["area"] = rng.choice([0, 500, 2000, 20000], n)
-        found = {
+        predictions = {
             "boxes": moved,
             "scores": rng.integers(1, 9, len(took)) / 10,
             "labels": np.where(rng.random(len(took)) < 0.8, truth["labels"][took], 0),
         }
         if masks:
-            for side in (truth, found):
+            for side in (truth, predictions):
                 pixels = np.zeros((len(side["boxes"]), 160, 160), bool)
                 for mask, (x, y, w, h) in zip(pixels, side["boxes"].astype(int), strict=True):
                     mask[max(y, 0) : y + h, max(x, 0) : x + w : 2] = True
                 side["masks"] = pixels
-        preds.append(found)
+        preds.append(predictions)
         target.append(truth)
     return preds, target
 
@@ -58,7 +58,7 @@ def coco(
     preds: Items, target: Items, kind: str, caps: list[int], one_label: bool = False,
     ious: list[float] | None = None, label: int | None = None,
 ) -> Any:  # fmt: skip
-    """pycocotools' twelve numbers of the same images, made as torchmetrics makes them."""
+    """Compute pycocotools' twelve numbers of the same images, called as torchmetrics does."""
     labels = sorted(
         {int(one) for side in (preds, target) for item in side for one in item["labels"]}
     )
@@ -66,7 +66,7 @@ def coco(
     for side in (target, preds):
         rows = []
         for i, item in enumerate(side):
-            given = item.get("area", np.zeros(len(item["labels"])))
+            inputs = item.get("area", np.zeros(len(item["labels"])))
             crowd = item.get("iscrowd", np.zeros(len(item["labels"]), int))
             for k, box in enumerate(item["boxes"]):
                 row = {"id": len(rows) + 1, "image_id": i, "bbox": box.tolist(),
@@ -75,22 +75,22 @@ def coco(
                 if kind == "segm":
                     code = coco_mask.encode(np.asfortranarray(item["masks"][k].astype(np.uint8)))
                     row |= {"segmentation": code, "area": float(coco_mask.area(code))}
-                if given[k] > 0:
-                    row["area"] = float(given[k])
+                if inputs[k] > 0:
+                    row["area"] = float(inputs[k])
                 if "scores" in item:
                     row["score"] = float(item["scores"][k])
                 rows.append(row)
-        made = cocotools.COCO()
+        result = cocotools.COCO()
         categories = [{"id": one} for one in ([0] if one_label else labels)]
-        made.dataset = {
+        result.dataset = {
             "images": [{"id": i, "height": 160, "width": 160} for i in range(len(side))],
             "annotations": rows,
             "categories": categories,
             "info": {},
         }
         with contextlib.redirect_stdout(io.StringIO()):
-            made.createIndex()
-        sides.append(made)
+            result.createIndex()
+        sides.append(result)
     evaluation = cocoeval.COCOeval(*sides, iouType=kind)
     evaluation.params.maxDets = caps
     if ious is not None:
@@ -122,28 +122,28 @@ def test_boxes(box_format: str, average: str, caps: list[int]) -> None:
     metric.update(turned[0][:3], turned[1][:3])
     copied = pickle.loads(pickle.dumps(metric))
     copied.update(turned[0][3:], turned[1][3:])
-    found = copied.compute()
+    result = copied.compute()
     theirs = coco(preds, target, "bbox", caps, average == "micro")
-    assert [found[name] for name in named(caps)] == pytest.approx(theirs, abs=1e-12)
-    for i, label in enumerate(found["classes"]):
+    assert [result[name] for name in named(caps)] == pytest.approx(theirs, abs=1e-12)
+    for i, label in enumerate(result["classes"]):
         stats = coco(preds, target, "bbox", caps, label=int(label))
-        assert found["map_per_class"][i] == pytest.approx(stats[0], abs=1e-12)
-        assert found[f"mar_{caps[-1]}_per_class"][i] == pytest.approx(stats[8], abs=1e-12)
+        assert result["map_per_class"][i] == pytest.approx(stats[0], abs=1e-12)
+        assert result[f"mar_{caps[-1]}_per_class"][i] == pytest.approx(stats[8], abs=1e-12)
 
 
 def test_masks_and_both() -> None:
     preds, target = images(5, masks=True)
     caps = [1, 10, 100]
-    alone = MeanAveragePrecision(iou_type="segm")
-    alone.update(preds, target)
+    single = MeanAveragePrecision(iou_type="segm")
+    single.update(preds, target)
     theirs = coco(preds, target, "segm", caps)
-    assert [alone.compute()[name] for name in named(caps)] == pytest.approx(theirs, abs=1e-12)
+    assert [single.compute()[name] for name in named(caps)] == pytest.approx(theirs, abs=1e-12)
     both = MeanAveragePrecision(box_format="xywh", iou_type=("bbox", "segm"))
     both.update(preds, target)
-    found = both.compute()
-    assert [found[f"segm_{name}"] for name in named(caps)] == pytest.approx(theirs, abs=1e-12)
+    result = both.compute()
+    assert [result[f"segm_{name}"] for name in named(caps)] == pytest.approx(theirs, abs=1e-12)
     boxes = coco(preds, target, "bbox", caps)
-    assert [found["bbox_map"], found["bbox_mar_10"]] == pytest.approx([boxes[0], boxes[7]])
+    assert [result["bbox_map"], result["bbox_mar_10"]] == pytest.approx([boxes[0], boxes[7]])
 
 
 def test_thresholds() -> None:
@@ -151,9 +151,9 @@ def test_thresholds() -> None:
     metric = MeanAveragePrecision(box_format="xywh", iou_thresholds=[0.5, 0.6])
     metric.update(preds, target)
     theirs = coco(preds, target, "bbox", [1, 10, 100], ious=[0.5, 0.6])
-    found = metric.compute()
-    assert [found[name] for name in named([1, 10, 100])] == pytest.approx(theirs, abs=1e-12)
-    assert found["map_75"] == -1
+    result = metric.compute()
+    assert [result[name] for name in named([1, 10, 100])] == pytest.approx(theirs, abs=1e-12)
+    assert result["map_75"] == -1
 
 
 def test_keys_calls_merging_and_reset() -> None:
@@ -161,10 +161,10 @@ def test_keys_calls_merging_and_reset() -> None:
     metric = MeanAveragePrecision(box_format="xywh")
     assert metric.compute()["map"] == -1
     first = metric(preds[:4], target[:4])
-    alone = MeanAveragePrecision(box_format="xywh")
-    alone.update(preds[:4], target[:4])
+    single = MeanAveragePrecision(box_format="xywh")
+    single.update(preds[:4], target[:4])
     assert [*first] == [*named([1, 10, 100]), "map_per_class", "mar_100_per_class", "classes"]
-    assert first["map"] == alone.compute()["map"]
+    assert first["map"] == single.compute()["map"]
     rest = MeanAveragePrecision(box_format="xywh")
     rest.update(preds[4:], target[4:])
     metric.merge_state(rest)
@@ -176,20 +176,20 @@ def test_keys_calls_merging_and_reset() -> None:
 
 
 def test_lists_and_one_class() -> None:
-    """The example of torchmetrics' own documentation."""
+    """The example in torchmetrics' documentation."""
     metric = MeanAveragePrecision(iou_type="bbox", class_metrics=True)
     metric.update(
         [{"boxes": [[258.0, 41.0, 606.0, 285.0]], "scores": [0.536], "labels": [0]}],
         [{"boxes": [[214.0, 41.0, 562.0, 285.0]], "labels": [0]}],
     )
-    found = metric.compute()
-    assert found["map"] == pytest.approx(0.6)
-    assert [found["map_50"], found["map_75"], found["map_small"]] == pytest.approx([1, 1, -1])
-    assert (found["map_per_class"], found["classes"]) == (pytest.approx(0.6), 0)
+    result = metric.compute()
+    assert result["map"] == pytest.approx(0.6)
+    assert [result["map_50"], result["map_75"], result["map_small"]] == pytest.approx([1, 1, -1])
+    assert (result["map_per_class"], result["classes"]) == (pytest.approx(0.6), 0)
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"rec_thresholds": [0.0, 0.5]}, "101"),
         ({"extended_summary": True}, "to_coco"),
@@ -199,13 +199,13 @@ def test_lists_and_one_class() -> None:
         ({"dist_sync_on_step": True}, "merge_state"),
     ],
 )
-def test_refused_arguments(options: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_refused_arguments(options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         MeanAveragePrecision(**options)
 
 
 @pytest.mark.parametrize(
-    ("preds", "target", "said"),
+    ("preds", "target", "message"),
     [
         ([], [{}], "same length"),
         ([{"boxes": [[0, 0, 1, 1]], "labels": [1]}], [{}], r"preds\[0\] has no scores"),
@@ -214,12 +214,12 @@ def test_refused_arguments(options: Any, said: str) -> None:
         ([{"boxes": [[0, 0, 1, 1]], "scores": [0.1], "labels": [0.5]}], [{}], "integers"),
     ],
 )
-def test_refused_batches(preds: Any, target: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_refused_batches(preds: Any, target: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         MeanAveragePrecision().update(preds, target)
 
 
-def test_masks_that_are_not_decided_are_refused() -> None:
+def test_masks_with_intermediate_values_are_refused() -> None:
     boxes = np.array([[2.0, 2, 38, 38]])
     mask = np.zeros((1, 40, 40), bool)
     mask[0, 2:38, 2:38] = True

@@ -1,4 +1,4 @@
-"""What ``fuse`` takes, refuses and writes."""
+"""Inputs, refusals and output of ``fuse``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TABLE = pl.DataFrame({"qid": ["q1", "q1"], "docno": ["b", "d"], "score": [10.0, 
 RANKED = pl.DataFrame({"query_id": ["q1", "q1"], "doc_id": ["b", "d"], "rank": [1, 2]})
 
 
-def test_runs_of_every_kind_meet(tmp_path: Path) -> None:
+def test_runs_of_every_kind_are_fused(tmp_path: Path) -> None:
     path = tmp_path / "one.run"
     path.write_text("q1 Q0 a 1 3 x\nq1 Q0 b 2 2 x\nq2 Q0 c 1 1 x\n")
     TABLE.write_parquet(tmp_path / "two.parquet")
@@ -72,7 +72,7 @@ def test_ids_of_two_kinds_are_refused() -> None:
     assert "such as 7" in str(error.value)
 
 
-def test_integers_of_a_csv_meet_the_strings_of_a_trec_run(tmp_path: Path) -> None:
+def test_integers_of_a_csv_match_strings_of_a_trec_run(tmp_path: Path) -> None:
     (tmp_path / "one.csv").write_text("query_id,doc_id,score\n1,7,2.0\n1,8,1.0\n")
     (tmp_path / "two.run").write_text("1 Q0 8 1 9.0 t\n")
     paths = [tmp_path / "one.csv", tmp_path / "two.run"]
@@ -90,7 +90,7 @@ def test_shared_ranks_are_refused_as_score_refuses_them() -> None:
     assert str(error.value).startswith("run 2 (")
     assert "row 1 (query_id='q1'" in str(error.value)
     both = RANKED.with_columns(rank=pl.lit(4), score=pl.Series([2.0, 1.0]))
-    assert ee.fuse([ONE, both])["doc_id"][0] == "b"  # ranks are not read beside scores
+    assert ee.fuse([ONE, both])["doc_id"][0] == "b"  # ranks next to scores are not read
 
 
 @pytest.mark.parametrize("query", ["qid", "question_id", "queryid", "topic"])
@@ -124,7 +124,7 @@ def test_options_that_do_not_fit_are_refused(
         ee.fuse([ONE, RANKED], **options)
 
 
-def test_ranks_do_where_the_normalisation_takes_ranks() -> None:
+def test_ranks_suffice_for_normalisations_by_rank() -> None:
     got = ee.fuse([ONE, RANKED], method="combsum", normalisation="rank")
     assert got.row(0) == ("q1", "b", 1.5, 1)
 
@@ -135,7 +135,7 @@ def test_scores_too_far_apart_are_refused(normalisation: str) -> None:
     with refused("not_finite", normalisation=normalisation, run=2, match=r"-1e\+308 to 1e\+308"):
         ee.fuse([ONE, far], method="combsum", normalisation=normalisation)
     assert ee.fuse([ONE, far]).height == 4
-    if normalisation != "min-max":  # whose differences are finite here
+    if normalisation != "min-max":  # its differences are finite here
         wide = {"q1": {"a": 1.7e308, "b": 1.6e308, "c": 0.0}}
         with refused("not_finite", normalisation=normalisation, run=1):
             ee.fuse([wide, ONE], method="combsum", normalisation=normalisation)
@@ -155,12 +155,12 @@ def test_max_needs_scores_above_0() -> None:
 
 
 @pytest.mark.parametrize("runs", [[ONE], ONE, "one.run", []])
-def test_one_run_alone_is_refused(runs: Any) -> None:
+def test_a_single_run_is_refused(runs: Any) -> None:
     with refused("runs_missing"):
         ee.fuse(runs)
 
 
-def test_what_is_written_reads_back(tmp_path: Path) -> None:
+def test_written_files_are_read_back(tmp_path: Path) -> None:
     fused = ee.fuse([ONE, TABLE])
     for name in ("fused.run", "fused.parquet"):
         write(fused, tmp_path / name, "mine")

@@ -97,22 +97,22 @@ run = st.dictionaries(
 def test_against_plain_python(
     runs: list[oracle.Run], method: str, normalisation: str | None, weights: list[float]
 ) -> None:
-    how = METHODS[method]
-    normalisation = normalisation if how.scores else None
-    weights = weights[: len(runs)] if how.weighted else [1.0] * len(runs)
+    fusion = METHODS[method]
+    normalisation = normalisation if fusion.scores else None
+    weights = weights[: len(runs)] if fusion.weighted else [1.0] * len(runs)
     got = ee.fuse(
         runs,
         method=method,
         normalisation=normalisation,
-        weights=weights if how.weighted else None,
+        weights=weights if fusion.weighted else None,
         gamma=0.3,
     )
     expected = oracle.fused(runs, method, normalisation, weights)
-    found = scores(got)
-    assert list(found) == list(expected)
+    result = scores(got)
+    assert list(result) == list(expected)
     for query, documents in expected.items():
-        assert found[query] == pytest.approx(documents, rel=1e-12, abs=1e-12)
-        assert list(found[query]) == oracle.ranking(found[query])
+        assert result[query] == pytest.approx(documents, rel=1e-12, abs=1e-12)
+        assert list(result[query]) == oracle.ranking(result[query])
         assert got.filter(query_id=query)["rank"].to_list() == list(range(1, len(documents) + 1))
 
 
@@ -144,13 +144,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def of_ranx(key: str) -> tuple[dict[str, dict[str, float]], dict[str, dict[str, float]]]:
-    """Ours and ranx's scores of the queries that the vectors have."""
+    """Return our scores and ranx's for the queries of the vectors."""
     method, normalisation = key.split("|")
-    how = next(one for one in METHODS.values() if method in (one.name, *one.aliases))
+    fusion = next(one for one in METHODS.values() if method in (one.name, *one.aliases))
     got = ee.fuse(
         [VECTORS["runs"][name] for name in "ABC"],
         method=method,
-        normalisation=normalisation if how.scores and normalisation != "None" else None,
+        normalisation=normalisation if fusion.scores and normalisation != "None" else None,
         **OPTIONS.get(method, {}),
     )
     expected = VECTORS["fuse"][key]
@@ -164,8 +164,11 @@ def by_rank(key: str) -> bool:
 
 
 def quirk(key: str) -> bool:
-    """ranx reads ranks off dicts that its Borda normalisation fills in no order, and its Condorcet
-    gives every tied vote to the second document."""
+    """Identify methods in which ranx has other rules.
+
+    ranx reads ranks from dicts that its Borda normalisation fills in arbitrary order. Its Condorcet
+    gives every tied vote to the second document.
+    """
     return (by_rank(key) and key.endswith("|borda")) or key.startswith("condorcet")
 
 
@@ -178,7 +181,7 @@ def test_ranx_agrees(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", [key for key in VECTORS["fuse"] if quirk(key)])
-def test_ranx_differs_where_its_own_rule_is_another(key: str) -> None:
+def test_ranx_differs_by_its_known_rules(key: str) -> None:
     ours, theirs = of_ranx(key)
     assert any(ours[query] != pytest.approx(theirs[query], abs=1e-9) for query in theirs)
     assert all(ours[query].keys() == theirs[query].keys() for query in theirs)

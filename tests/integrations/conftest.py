@@ -1,3 +1,3 @@
-"""Tables of three days and the job about them, as tests/jobs has them."""
+"""The tables of three days and their job from tests/jobs."""
 
 from jobs.conftest import folder  # noqa: F401

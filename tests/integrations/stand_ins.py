@@ -1,4 +1,4 @@
-"""Packages that are too large for the suite: the real one where it is installed, or a stand-in."""
+"""Packages that are too large for the suite: the real one if installed, otherwise a stand-in."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ REAL = {
 
 
 def module(**members: Any) -> ModuleType:
-    made = ModuleType("stand-in")
-    made.__dict__.update(members)
-    return made
+    result = ModuleType("stand-in")
+    result.__dict__.update(members)
+    return result
 
 
 @contextmanager
 def standing_in(**modules: ModuleType) -> Iterator[None]:
-    """Modules under these names (``__`` for a dot), and the integrations imported anew."""
+    """Install stand-in modules (``__`` for a dot) and reload the integrations."""
     with pytest.MonkeyPatch.context() as patch:
         for name, stand_in in modules.items():
             patch.setitem(sys.modules, name.replace("__", "."), stand_in)
@@ -47,7 +47,7 @@ def integration(name: str) -> Any:
 
 
 def program(name: str, job: Path, folder: Path) -> dict[str, Any]:
-    """What a program of docs/jobs defines, with its job file's path in place of the example's."""
+    """Run a program of docs/jobs with another path of the job file, and return its names."""
     text = (JOBS / name).read_text("utf-8").replace("/srv/evaluation/nightly.toml", str(job))
     (folder / name).write_text(text)
     return runpy.run_path(str(folder / name))

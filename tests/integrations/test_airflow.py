@@ -1,4 +1,4 @@
-"""The operator: in Airflow itself where it is installed, and in what it is to the operator."""
+"""The operator, in Airflow if it is installed, and with stand-ins for its classes."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 
 from .stand_ins import REAL, integration, module, program, standing_in
 
-pytestmark = pytest.mark.filterwarnings("ignore")  # Airflow's own
+pytestmark = pytest.mark.filterwarnings("ignore")  # warnings of Airflow
 
 
 class Operator:
-    """What the operator needs of Airflow's own."""
+    """The part of Airflow's base class that the operator uses."""
 
     def __init__(self, task_id: str) -> None:
         self.task_id, self.log = task_id, logging.getLogger(task_id)
@@ -46,7 +46,7 @@ def airflow(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 @pytest.mark.slow
-def test_a_night_and_what_goes_wrong(airflow: Any, folder: Path) -> None:
+def test_a_night_and_its_failures(airflow: Any, folder: Path) -> None:
     own, retry, fail = airflow
     night = own.EvaluateOperator(
         task_id="a", job=str(folder / "job.toml"), variables={"date": "2026-11-19"}

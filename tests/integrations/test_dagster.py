@@ -1,4 +1,4 @@
-"""The asset: in Dagster itself where it is installed, and in what it is to the asset."""
+"""The asset, in Dagster if it is installed, and with stand-ins for its classes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .stand_ins import REAL, integration, module, program, standing_in
 
 
 class Failure(Exception):
-    def __init__(self, said: str, *, allow_retries: bool) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, *, allow_retries: bool) -> None:
+        super().__init__(message)
         self.allow_retries = allow_retries
 
 
-def keep(*_: Any, **named: Any) -> SimpleNamespace:
+def namespace(*_: Any, **named: Any) -> SimpleNamespace:
     return SimpleNamespace(**named)
 
 
@@ -27,12 +27,12 @@ def test_an_asset_of_a_night(folder: Path) -> None:
         AssetExecutionContext=SimpleNamespace,
         Failure=Failure,
         **dict.fromkeys(
-            ("MaterializeResult", "AssetCheckResult", "AssetCheckSpec", "RetryPolicy"), keep
+            ("MaterializeResult", "AssetCheckResult", "AssetCheckSpec", "RetryPolicy"), namespace
         ),
     )
     with standing_in(dagster=stand_in):
         asset = integration("dagster").evaluation_asset("night", folder / "job.toml")
-        # Dagster looks at the annotation itself, which is not to be a text.
+        # Dagster inspects the annotation itself, so it must not be a string.
         assert asset.__annotations__["context"] is SimpleNamespace
         done = asset(SimpleNamespace(has_partition_key=True, partition_key="2026-11-19"))
         assert done.metadata["folder"] == str(folder / "runs" / "2026-11-19")

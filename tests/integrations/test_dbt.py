@@ -1,4 +1,4 @@
-"""The dbt project: its model and test, built by dbt with DuckDB where they are installed."""
+"""The dbt project: its model and test, built by dbt with DuckDB if both are installed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TRUTH = pl.DataFrame({"datum_id": [1, 2, 3, 4], "label_value": ["a", "b", "b", "
 TABLES = {"predictions": FOUND.with_columns(score=pl.lit(1.0)), "ground_truths": TRUTH}
 
 
-def test_the_model_scores_what_it_refers_to() -> None:
+def test_the_model_scores_its_references() -> None:
     space: dict[str, object] = {}
     exec((PROJECT / "models" / "evaluation.py").read_text(), space)
     config = lambda **_: None  # noqa: E731

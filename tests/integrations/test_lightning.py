@@ -1,4 +1,4 @@
-"""The callback: in Lightning's own loop where it is installed, and in what it is to it."""
+"""The callback, in Lightning's loop if it is installed, and with stand-ins for its classes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRUTHS = np.array([0, 0, 1, 1, 0])
 
 
 @pytest.fixture
-def stood_in() -> Iterator[Any]:
+def stand_in() -> Iterator[Any]:
     callbacks = module(Callback=object)
     with standing_in(
         lightning=module(), lightning__pytorch=module(), lightning__pytorch__callbacks=callbacks
@@ -45,8 +45,8 @@ def step(first: int, last: int) -> dict[str, Any]:
     return {"preds": SCORES[first:last], "target": TRUTHS[first:last], "ids": ids}
 
 
-def test_an_epoch(stood_in: Any) -> None:
-    callback = stood_in.Evaluate("classification", metrics=["Accuracy", "ROCAUC"])
+def test_an_epoch(stand_in: Any) -> None:
+    callback = stand_in.Evaluate("classification", metrics=["Accuracy", "ROCAUC"])
     trainer, own = SimpleNamespace(world_size=1, sanity_checking=True), Module()
     callback.on_validation_batch_end(trainer, own, step(0, 2), None, 0)
     callback.on_validation_epoch_end(trainer, own)
@@ -54,7 +54,7 @@ def test_an_epoch(stood_in: Any) -> None:
     trainer.sanity_checking = False
     for _ in range(2):
         callback.on_validation_epoch_start(trainer, own)
-        for place, (first, last) in enumerate(((0, 2), (2, 5), (0, 1))):  # one comes again
+        for place, (first, last) in enumerate(((0, 2), (2, 5), (0, 1))):  # one batch occurs twice
             callback.on_validation_batch_end(trainer, own, step(first, last), None, place)
         callback.on_validation_epoch_end(trainer, own)
     whole = ee.score(SCORES, TRUTHS, metrics=["Accuracy", "ROCAUC"])
@@ -67,7 +67,7 @@ def test_an_epoch(stood_in: Any) -> None:
     with refused("column_missing", columns=["preds", "target"]):
         callback.on_test_batch_end(trainer, own, {"loss": 1}, None, 0)
     with pytest.raises(ee.OptionError, match="dialct"):
-        stood_in.Evaluate("classification", dialct="x")
+        stand_in.Evaluate("classification", dialct="x")
 
 
 TRAINING = """

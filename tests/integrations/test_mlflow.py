@@ -20,11 +20,11 @@ def card() -> ee.Scorecard:
     return ee.score(*(EXAMPLES / name for name in NAMES), metrics=["Accuracy", "F1"])
 
 
-def test_what_is_logged(card: ee.Scorecard) -> None:
+def test_logged_content(card: ee.Scorecard) -> None:
     logged: dict[str, Any] = {"artifacts": [], "tags": {}, "metrics": []}
     stand_in = module(
-        log_metrics=lambda found, step: logged["metrics"].append((found, step)),
-        set_tags=lambda found: logged["tags"].update(found),
+        log_metrics=lambda result, step: logged["metrics"].append((result, step)),
+        set_tags=lambda result: logged["tags"].update(result),
         log_artifacts=lambda place, folder: logged["artifacts"].append(
             (folder, sorted(one.name for one in Path(place).iterdir()))
         ),
@@ -54,9 +54,9 @@ def test_a_file_store(card: ee.Scorecard, tmp_path: Path, monkeypatch: pytest.Mo
                 card, prefix="val/", step=epoch, labels=True, report=epoch == 2, frames=epoch == 2
             )
     client = mlflow.MlflowClient()
-    found = client.get_run(run.info.run_id).data
-    assert found.metrics == card.to_dict("val/", labels=True)
-    assert found.tags["evalengine.dialect"] == "standard"
+    result = client.get_run(run.info.run_id).data
+    assert result.metrics == card.to_dict("val/", labels=True)
+    assert result.tags["evalengine.dialect"] == "standard"
     history = client.get_metric_history(run.info.run_id, "val/Accuracy")
     assert [one.step for one in history] == [1, 2]
     place = client.download_artifacts(run.info.run_id, "evalengine", str(tmp_path))

@@ -1,4 +1,4 @@
-"""The hooks: their commands exist, and pre-commit itself takes the file where it is installed."""
+"""The hooks: their commands exist, and pre-commit accepts the file if it is installed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_commands_exist() -> None:
 @pytest.mark.skipif(
     importlib.util.find_spec("pre_commit") is None, reason="pre-commit is not installed"
 )
-def test_pre_commit_takes_the_file() -> None:
+def test_pre_commit_accepts_the_file() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pre_commit", "validate-manifest", str(FILE)],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""``compute_metrics``: by what Trainers hand over, and in a Trainer where one can be run."""
+"""``compute_metrics``: with the arguments of Trainers, and in a Trainer if it can run."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Make = Callable[..., Any]
 
 @pytest.fixture(params=["stand-in", "transformers"])
 def prediction(request: pytest.FixtureRequest) -> Make:
-    """What makes transformers' own ``EvalPrediction``, or what is like it."""
+    """Constructor of transformers' ``EvalPrediction``, or of a stand-in."""
     if request.param == "stand-in":
-        return lambda found, truth: SimpleNamespace(predictions=found, label_ids=truth)
+        return lambda result, truth: SimpleNamespace(predictions=result, label_ids=truth)
     if not REAL["transformers"]:
         pytest.skip("transformers is not installed")
     from transformers.trainer_utils import EvalPrediction
@@ -52,13 +52,13 @@ def test_classes_whole_and_in_batches(prediction: Make) -> None:
         compute(prediction(logits[:, :1], truth))
 
 
-def test_tokens_that_do_not_count(prediction: Make) -> None:
+def test_ignored_tokens(prediction: Make) -> None:
     rng = np.random.default_rng(1)
     logits, truth = rng.normal(size=(4, 6, 3)), rng.integers(0, 3, (4, 6))
     truth[:, 4:] = -100
     logits[:, 4:] = -100
-    kept = truth.ravel() != -100
-    whole = ee.score(softmax(logits.reshape(-1, 3)[kept]), truth.ravel()[kept])
+    counted = truth.ravel() != -100
+    whole = ee.score(softmax(logits.reshape(-1, 3)[counted]), truth.ravel()[counted])
     assert compute_metrics("classification", prefix="x_")(prediction(logits, truth)) == (
         whole.to_dict("x_")
     )
@@ -75,13 +75,13 @@ class Tokenizer:
 
 def test_texts(prediction: Make) -> None:
     compute = compute_metrics("text", tokenizer=Tokenizer(), metrics=["ROUGE1", "BLEU"])
-    found = np.array([[1, 2, 3, 0], [1, 2, -100, -100]])
+    result = np.array([[1, 2, 3, 0], [1, 2, -100, -100]])
     truth = np.array([[1, 2, 3, 4], [1, 2, -100, -100]])
     texts = ["the cat sat", "the cat"], ["the cat sat down", "the cat"]
     whole = ee.score(*texts, task="text", metrics=["ROUGE1", "BLEU"])
-    assert compute(prediction(found, truth)) == whole.to_dict()
+    assert compute(prediction(result, truth)) == whole.to_dict()
     with refused("wrong_dtype", column="tokens"):
-        compute(prediction(found.astype(float), truth))
+        compute(prediction(result.astype(float), truth))
     with pytest.raises(ee.OptionError, match=r"give tokenizer=\.\.\."):
         compute_metrics("text")
     with refused("unknown_name", value="texts"):
@@ -89,12 +89,12 @@ def test_texts(prediction: Make) -> None:
 
 
 class Processor:
-    """DETR's rule: the likeliest class but the last, which is none; corners in pixels."""
+    """DETR's rule: the likeliest class except the last, which is background; corners in pixels."""
 
     def post_process_object_detection(
         self, outputs: Any, threshold: float, target_sizes: Any
     ) -> list[dict[str, Any]]:
-        found = []
+        result = []
         for logits, boxes, size in zip(
             np.asarray(outputs.logits), np.asarray(outputs.pred_boxes), target_sizes, strict=True
         ):
@@ -102,11 +102,11 @@ class Processor:
             height, width = (int(side) for side in size)
             x, y, w, h = boxes.T
             corners = np.stack([x - w / 2, y - h / 2, x + w / 2, y + h / 2], axis=1)
-            kept = scores.max(axis=1) > threshold
-            found.append({"boxes": (corners * [width, height, width, height])[kept],
-                          "labels": scores.argmax(axis=1)[kept],
-                          "scores": scores.max(axis=1)[kept]})  # fmt: skip
-        return found
+            certain = scores.max(axis=1) > threshold
+            result.append({"boxes": (corners * [width, height, width, height])[certain],
+                          "labels": scores.argmax(axis=1)[certain],
+                          "scores": scores.max(axis=1)[certain]})  # fmt: skip
+        return result
 
 
 def test_detections(prediction: Make) -> None:
@@ -121,16 +121,16 @@ def test_detections(prediction: Make) -> None:
             for i in range(n)
         ])  # fmt: skip
     processor = Processor()
-    found, truth = [], []
+    result, truth = [], []
     for (_, logits, boxes), batch in zip(batches, targets, strict=True):
         output = SimpleNamespace(logits=logits, pred_boxes=boxes)
         sizes = [one["orig_size"] for one in batch]
-        found += processor.post_process_object_detection(output, 0.0, sizes)
+        result += processor.post_process_object_detection(output, 0.0, sizes)
         for one in batch:
             x, y, w, h = (one["boxes"] * [120, 80, 120, 80]).T
             corners = np.stack([x - w / 2, y - h / 2, x + w / 2, y + h / 2], axis=1)
             truth.append({"boxes": corners, "labels": one["class_labels"]})
-    whole = ee.score(found, truth, dialect="coco").to_dict()
+    whole = ee.score(result, truth, dialect="coco").to_dict()
     assert whole["AP"] > 0
     compute = compute_metrics("detection", image_processor=processor, dialect="coco")
     assert compute(prediction(batches, targets)) == pytest.approx(whole, abs=1e-9)
@@ -154,7 +154,7 @@ def test_a_trainer_evaluates(tmp_path: Any, by_batch: bool) -> None:
                                   report_to=[], batch_eval_metrics=by_batch)  # fmt: skip
     compute = compute_metrics("classification", metrics=["Accuracy", "mROCAUC"])
     trainer = Trainer(model, arguments, eval_dataset=rows, compute_metrics=compute)
-    seen = trainer.evaluate()
+    logged = trainer.evaluate()
     out = trainer.predict(rows) if not by_batch else None
     with torch.no_grad():
         ids = torch.stack([row["input_ids"] for row in rows])
@@ -162,7 +162,7 @@ def test_a_trainer_evaluates(tmp_path: Any, by_batch: bool) -> None:
     truth = [row["labels"] for row in rows]
     whole = ee.score(softmax(logits.astype(float)), truth, metrics=["Accuracy", "mROCAUC"])
     for name, value in whole.to_dict("eval_").items():
-        assert seen[name] == pytest.approx(value, abs=1e-6)
+        assert logged[name] == pytest.approx(value, abs=1e-6)
 
 
 @pytest.mark.skipif(not (REAL["transformers"] and REAL["torch"]), reason="torch is not installed")
@@ -177,5 +177,5 @@ def test_a_processor_of_transformers() -> None:
     target = {"orig_size": size, "boxes": boxes[0], "class_labels": torch.tensor([0, 1])}
     compute = compute_metrics("detection", image_processor=DetrImageProcessor(), dialect="coco")
     arrays = ((logits.numpy(), boxes.numpy()),)
-    seen = compute(SimpleNamespace(predictions=arrays, label_ids=[[target]]))
-    assert seen["AP"] == pytest.approx(1)
+    logged = compute(SimpleNamespace(predictions=arrays, label_ids=[[target]]))
+    assert logged["AP"] == pytest.approx(1)
