@@ -174,7 +174,9 @@ class TallyPlan:
                 sides[role] = planned
                 continue
             if role not in inputs.sources:
-                raise _contradiction(role, f"the plan has {_named(role)}, and this part has none.")
+                # Predictions without ground truths are taken for a table of both.
+                lost = GROUND_TRUTHS if role == PREDICTIONS and TABLE in inputs.sources else role
+                raise _contradiction(lost, f"the plan has {_named(lost)}, and this part has none.")
             source, schema = inputs.sources[role], inputs.schemas[role]
             frame = _as_planned(role, source.frame, schema, planned.schema)
             source = msgspec.structs.replace(source, frame=frame)

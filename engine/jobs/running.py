@@ -146,9 +146,9 @@ def describe_lost(loaded: LoadedJob, tables: JobTables, run_id: str) -> str | No
     ]
     if not gone:
         return None
-    many = "partition" if len(gone) == 1 else "partitions"
+    many, are = ("partition", "is") if len(gone) == 1 else ("partitions", "are")
     return (
-        f"{len(gone)} {many} of {inputs.partition} that the run of {finished[:19]} UTC had are"
+        f"{len(gone)} {many} of {inputs.partition} that the run of {finished[:19]} UTC had {are}"
         f" missing now and skipped: {listed(gone)}. Require partitions with inputs.required."
     )
 

@@ -200,6 +200,14 @@ def test_rows_that_contradict_the_plan_are_refused(change: Any, column: str) -> 
     assert (error.value.code, error.value.facts["column"]) == ("plan_contradicted", column)
 
 
+def test_forgotten_ground_truths_are_named() -> None:
+    scored = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "score": [0.5]})
+    truths = scored.drop("score")
+    plan = ee.plan(scored, truths, metrics=["ROCAUC"])
+    with refused("plan_contradicted", side="ground_truths"):
+        plan.tally(scored)
+
+
 def test_types_without_loss_are_converted() -> None:
     plan = ee.plan(CLASSES, metrics=["Accuracy"])
     narrow = ROWS.drop("site").cast({"datum_id": pl.UInt16, "actual": pl.Categorical})
