@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from airflow.exceptions import AirflowException, AirflowFailException
@@ -29,7 +30,7 @@ class EvaluateOperator(BaseOperator):  # type: ignore[misc]  # untyped if Airflo
         **kwargs: of every operator.
 
     Returns:
-        of ``execute``, kept as XCom: ``folder`` of the result and its ``gates``.
+        of ``execute``, kept as XCom: absolute ``folder`` of the result, and its ``gates``.
     """
 
     template_fields: Sequence[str] = ("job", "variables")
@@ -73,6 +74,8 @@ class EvaluateOperator(BaseOperator):  # type: ignore[misc]  # untyped if Airflo
             for line in process.stdout:
                 self.log.info(line.rstrip())
                 result |= _parse_line(line)
+        if "folder" in result:  # in the log it is relative to the job file
+            result["folder"] = str(Path(self.job).absolute().parent / result["folder"])
         status = process.returncode
         if status in _STAYS:
             raise AirflowFailException(f"evalengine ended with {status}: see the log")
