@@ -223,9 +223,11 @@ def whole_file(
     writes(target)
     if sweeps:
         sweep(target.parent, [target.name])
-    fresh = _draft_of(target) if draft is None else draft
+    if draft is None:
+        name, more = name_within(target.name, _LONGEST_FILE), secrets.token_hex(_DIGITS_FILE // 2)
+        draft = target.with_name(f".{name}.{os.getpid()}.{this_machine()}{more}")
     try:
-        with open(fresh, "wb") as file:
+        with open(draft, "wb") as file:
             if lasting:
                 with suppress(OSError):  # locks may be unsupported
                     try_lock(file)
@@ -233,10 +235,10 @@ def whole_file(
             if lasting:
                 file.flush()
                 os.fsync(file.fileno())
-        os.replace(fresh, target)
+        os.replace(draft, target)
     except BaseException:
         with suppress(OSError):
-            fresh.unlink()
+            draft.unlink()
         raise
     if lasting:
         _sync_names(target.parent)
@@ -270,11 +272,6 @@ def try_lock(file: IO[Any] | RawIOBase) -> bool:
     from filelock import lock_descriptor  # only few runs lock anything
 
     return lock_descriptor(file.fileno(), blocking=False)
-
-
-def _draft_of(target: Path) -> Path:
-    name, more = name_within(target.name, _LONGEST_FILE), secrets.token_hex(_DIGITS_FILE // 2)
-    return target.with_name(f".{name}.{os.getpid()}.{this_machine()}{more}")
 
 
 def this_machine() -> str:

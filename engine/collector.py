@@ -398,7 +398,10 @@ class Collector:
 
     def _opened(self, predictions: Any, ground_truths: Any) -> dict[str, Source]:
         """A batch's tables by role, with the datums and labels that came along."""
-        if ground_truths is not None and self._takes_values():
+        task = self.options.task
+        table = None if task is None else contracts(task).get(TABLE)
+        takes_values = task is None or (table is not None and bool(table.values))
+        if ground_truths is not None and takes_values:
             pair = value_pair(predictions, ground_truths)
             if pair is not None:
                 frame = pl.DataFrame([pair[0].alias(PREDICTIONS), pair[1].alias(GROUND_TRUTHS)])
@@ -432,11 +435,6 @@ class Collector:
                 if along is not None:
                     sources[role] = Source(along.lazy(), last.description, last.format)
         return sources
-
-    def _takes_values(self) -> bool:
-        task = self.options.task
-        table = None if task is None else contracts(task).get(TABLE)
-        return task is None or (table is not None and bool(table.values))
 
     def _named(self, ids: Any, datums: int | None) -> dict[str, pl.DataFrame]:
         """Return the ids of a batch as a table, one row per datum."""
@@ -612,16 +610,12 @@ class Collector:
             sources[role] = Source(frame, message, form.format, notes=notes)
             notes = ()
             if form.numbered:
-                sources[role].datums = self._every_datum(names)
+                every = pl.int_range(self._batches.datums, dtype=pl.Int64)
+                sources[role].datums = pl.select(datum_id=every if names is None else names["id"])
         for role in (DATUMS, LABELS):
             if role in self._batches:
                 sources[role] = self._batches.table(role).unique(maintain_order=True)
         return sources
-
-    def _every_datum(self, names: pl.DataFrame | None) -> pl.DataFrame:
-        if names is not None:
-            return names.select(datum_id="id")
-        return pl.select(datum_id=pl.int_range(self._batches.datums, dtype=pl.Int64))
 
     def _distinct_ids(self) -> pl.DataFrame | None:
         """Return number and id of each datum that counts; None if batches have no ids.

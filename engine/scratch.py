@@ -416,14 +416,11 @@ class ObjectPlace:
             if name not in self._copies:
                 self._copies[name] = _Copy(self, name, self.size_of(name))
             self._copies.move_to_end(name)
-            self._make_room()
+            # Drop the copies that were not used for longest; those in use stay until they are not.
+            total = sum(copy.held for copy in self._copies.values())
+            while len(self._copies) > 1 and (total > self.room or len(self._copies) > _COPIES):
+                total -= self._copies.popitem(last=False)[1].held
             return self._copies[name]
-
-    def _make_room(self) -> None:
-        """Drop the copies that were not used for longest; those in use stay until they are not."""
-        total = sum(copy.held for copy in self._copies.values())
-        while len(self._copies) > 1 and (total > self.room or len(self._copies) > _COPIES):
-            total -= self._copies.popitem(last=False)[1].held
 
     def ranges(self, name: str, starts: list[int], ends: list[int]) -> list[Any]:
         """Fetch ranges of an object."""

@@ -146,14 +146,11 @@ def _conditions(ctx: click.Context, param: click.Parameter, value: Sequence[str]
             ctx=ctx,
             param=param,
         )
-    joined = {side: _all_of(conditions) for side, conditions in sides.items()}
+    joined = {
+        side: some[0] if len(some) == 1 else " AND ".join(f"({one})" for one in some)
+        for side, some in sides.items()
+    }
     return joined.get("", joined) or None
-
-
-def _all_of(conditions: list[str]) -> str:
-    if len(conditions) == 1:
-        return conditions[0]
-    return " AND ".join(f"({condition})" for condition in conditions)
 
 
 def label_map_of(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> Any:

@@ -175,7 +175,8 @@ def conditions_of(table: pl.DataFrame, least: int) -> Conditions:
             continue
         if values.dtype.is_decimal():
             values = values.cast(pl.Float64)
-        ranges = _is_many(values)
+        cut = _is_cut(values.dtype)
+        ranges = (cut or values.dtype.is_integer()) and values.n_unique() > (BINS if cut else _FEW)
         conditions, code = _ranges(values, BINS) if ranges else _values(values)
         size = np.bincount(code, minlength=len(conditions))
         common = np.flatnonzero(size >= least)
@@ -212,12 +213,6 @@ def conditions_of(table: pl.DataFrame, least: int) -> Conditions:
 def _is_cut(dtype: pl.DataType) -> bool:
     """Return whether a dtype is that of measurements: numbers with fractions, and times."""
     return dtype.is_temporal() or dtype.is_float() or dtype.is_decimal()
-
-
-def _is_many(values: pl.Series) -> bool:
-    if _is_cut(values.dtype):
-        return values.n_unique() > BINS
-    return values.dtype.is_integer() and values.n_unique() > _FEW
 
 
 def _literal(value: Any) -> str:

@@ -132,25 +132,6 @@ class Pool:
         every = self.candidates[self.query[self.list_start]]
         return (every - self.list_size + 1) / 2.0
 
-    def unranked_total(self) -> Array:
-        """Return the points of missing documents summed over all runs, per query, float64 [q].
-
-        A run without the query ranks no candidate of it.
-        """
-        every = self.candidates
-        query = self.query[self.list_start]
-        missing = self.n_runs - np.bincount(query, minlength=every.size)
-        listed = np.bincount(query, self.unranked(), minlength=every.size)
-        return listed + missing * (every + 1) / 2.0
-
-    def ranks_of_candidates(self) -> Array:
-        """Return the rank of each candidate in each run, int32 [m, runs]; 2**31 - 1 if missing."""
-        ranks = np.full((self.start.size, self.n_runs), np.iinfo(np.int32).max, np.int32)
-        candidate = np.repeat(np.arange(self.start.size), self.run_counts)
-        rows = self.by_candidate
-        ranks[candidate, self.run[rows]] = self.rank[rows].astype(np.int32)
-        return ranks
-
     def completed(self, values: Array) -> Pool:
         """Return the pool in which every run has every candidate, missing ones with Borda's share.
 
@@ -263,17 +244,24 @@ def _biased(pool: Pool, ranks: Array, settings: Settings) -> Array:
 
 def _borda(pool: Pool, ranks: Array, settings: Settings) -> Array:
     points = pool.candidates[pool.query] - ranks + 1.0
-    # Points of missing documents, summed over all lists minus the lists that have them.
-    lacking = pool.total(pool.unranked()[pool.list_of])
-    missing_points: Array = pool.unranked_total()[pool.candidate_query] - lacking
-    return pool.total(points) + missing_points
+    # Points of missing documents, summed over all lists minus the lists that have them. A run
+    # without the query ranks no candidate of it.
+    every, query, unranked = pool.candidates, pool.query[pool.list_start], pool.unranked()
+    absent = pool.n_runs - np.bincount(query, minlength=every.size)
+    total = np.bincount(query, unranked, minlength=every.size) + absent * (every + 1) / 2.0
+    missing: Array = total[pool.candidate_query] - pool.total(unranked[pool.list_of])
+    return pool.total(points) + missing
 
 
 def _condorcet(pool: Pool, ranks: Array, settings: Settings) -> Array:
     from evalengine.kernels.labels import majority_order
 
     start = np.concatenate(([0], np.cumsum(pool.candidates)))
-    place = majority_order(pool.ranks_of_candidates(), start)
+    # rank of each candidate in each run
+    rank = np.full((pool.start.size, pool.n_runs), np.iinfo(np.int32).max, np.int32)
+    candidate = np.repeat(np.arange(pool.start.size), pool.run_counts)
+    rank[candidate, pool.run[pool.by_candidate]] = pool.rank[pool.by_candidate].astype(np.int32)
+    place = majority_order(rank, start)
     return (pool.candidates[pool.candidate_query] - place).astype(np.float64)
 
 

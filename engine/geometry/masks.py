@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -253,16 +253,12 @@ def read_columns(column: pl.Series, place: Place, over: Over | None) -> Read:
         "without a mask (null)",
         "Remove these rows, or give masks.",
     )
-    return _reader(column.dtype, place)(column, place, over)
-
-
-def _reader(dtype: pl.DataType, place: Place) -> Callable[[pl.Series, Place, Over | None], Read]:
-    if isinstance(dtype, pl.Struct):
-        return _coded
-    levels, inner = depth_of(dtype)
+    if isinstance(column.dtype, pl.Struct):
+        return _coded(column, place, over)
+    levels, inner = depth_of(column.dtype)
     if levels == 2 and (inner.is_integer() or inner == pl.Boolean):
-        return _pixels
-    raise place.error("wrong_dtype", f" has dtype {dtype}. {_FORMS}")
+        return _pixels(column, place, over)
+    raise place.error("wrong_dtype", f" has dtype {column.dtype}. {_FORMS}")
 
 
 def _sizes(size: pl.Series, place: Place) -> tuple[Array, Array]:

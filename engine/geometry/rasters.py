@@ -155,8 +155,11 @@ class Grid(msgspec.Struct, frozen=True):
             )
         if not (self.placed and other.placed):
             return ""
-        if self.crs and other.crs and not _same_crs(self.crs, other.crs):
-            return "coordinate reference systems differ"
+        if self.crs and other.crs and self.crs != other.crs:
+            from rasterio.crs import CRS
+
+            if CRS.from_wkt(self.crs) != CRS.from_wkt(other.crs):
+                return "coordinate reference systems differ"
         corners = np.array([[0, self.width, 0], [0, 0, self.height], [1, 1, 1]], np.float64)
         matrix, other_matrix = (
             np.array([*np.reshape(one.transform, (2, 3)), (0.0, 0.0, 1.0)]) for one in (self, other)
@@ -180,12 +183,6 @@ class Grid(msgspec.Struct, frozen=True):
             f"{self.height} x {self.width}, {crs}, pixels of {a:.12g} x {e:.12g} from"
             f" ({c:.12g}, {f:.12g})"
         )
-
-
-def _same_crs(one: str, two: str) -> bool:
-    from rasterio.crs import CRS
-
-    return one == two or bool(CRS.from_wkt(one) == CRS.from_wkt(two))
 
 
 @contextmanager
@@ -438,7 +435,12 @@ class ValueRuns:
         new[1:] = (value[1:] != value[:-1]) | (begin[1:] != end[:-1])
         value, begin, end = value[new], begin[new], end[np.append(new[1:], True)[: new.size]]
         values, code = (self._values, value) if self._values is not None else _coded(value)
-        return values, _grouped(code, begin, end, values.size)
+        if values.size <= 1 << 16:  # so narrow integers are sorted by counting
+            code = code.astype(np.uint8 if values.size <= 1 << 8 else np.uint16, copy=False)
+        order = np.argsort(code, kind="stable")
+        counts = np.zeros(values.size, np.int64)
+        np.add.at(counts, code, 1)
+        return values, (offsets_of(counts), begin[order], end[order])
 
 
 def _coded(value: Array) -> tuple[Array, Array]:
@@ -450,16 +452,6 @@ def _coded(value: Array) -> tuple[Array, Array]:
     here[value.view(np.uint8)] = True
     number: Any = np.cumsum(here) - 1
     return np.flatnonzero(here).astype(value.dtype), number.astype(np.uint8)[value.view(np.uint8)]
-
-
-def _grouped(code: Array, begin: Array, end: Array, n: int) -> Runs:
-    """Sort runs by value; runs of one value keep their order."""
-    if n <= 1 << 16:  # so narrow integers are sorted by counting
-        code = code.astype(np.uint8 if n <= 1 << 8 else np.uint16, copy=False)
-    order = np.argsort(code, kind="stable")
-    counts = np.zeros(n, np.int64)
-    np.add.at(counts, code, 1)
-    return offsets_of(counts), begin[order], end[order]
 
 
 # Masks from raster files: PNG, TIFF, GeoTIFF and other plain formats that rasterio reads.
@@ -581,7 +573,9 @@ def _read_file(dataset: Any, bands: Array, values: Array) -> Runs:
             if asked.size:
                 by_value.add(first, pixels)
             if of_any.any():
-                chosen = _chosen(pixels, nodata)
+                chosen = np.asarray(pixels != 0)
+                if nodata is not None:
+                    chosen &= ~np.isnan(pixels) if np.isnan(nodata) else pixels != nodata
                 bounds = np.array([0, chosen.size])
                 _, begin, end = scan(chosen.view(np.uint8).ravel(), bounds)
                 base = np.uint32(first * dataset.width)
@@ -591,14 +585,6 @@ def _read_file(dataset: Any, bands: Array, values: Array) -> Runs:
         place[of_any] = masks + asked.size
         masks += asked.size + 1
     return take_runs(joined(parts), place)
-
-
-def _chosen(pixels: Array, nodata: float | None) -> Array:
-    """Return flags for pixels that are neither 0 nor the file's no-data, bool [rows, width]."""
-    chosen = pixels != 0
-    if nodata is not None:
-        chosen &= ~np.isnan(pixels) if np.isnan(nodata) else pixels != nodata
-    return np.asarray(chosen)
 
 
 def _stitched(pieces: list[tuple[Array, Array]]) -> Runs:

@@ -100,18 +100,15 @@ def _united(parts: Array, start: Array, several: Array) -> tuple[Array, bool]:
     for size in np.unique(counts):  # as many rows of parts as polygons have that many
         same = np.flatnonzero(counts == size)
         table = parts[start[several[same]][:, None] + np.arange(size)]
-        combined = shapely.multipolygons(shapely.get_parts(table.ravel()), indices=_owners(table))
+        owner = np.repeat(np.arange(table.shape[0]), table.shape[1])
+        members, at = shapely.get_parts(table.ravel(), return_index=True)
+        combined = shapely.multipolygons(members, indices=owner[at])
         valid = shapely.is_valid(combined)
         if not valid.all():
             all_apart = False
             combined[~valid] = _polygonal(shapely.union_all(table[~valid], axis=1))
         result[same] = combined
     return result, all_apart
-
-
-def _owners(table: Array) -> Array:
-    counts = shapely.get_num_geometries(table.ravel())
-    return np.repeat(np.repeat(np.arange(table.shape[0]), table.shape[1]), counts)
 
 
 def _polygonal(geometries: Array) -> Array:

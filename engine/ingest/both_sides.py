@@ -57,7 +57,9 @@ def _spelling_notes(
         way += ", or normalise the columns, e.g. with .str.normalize('NFC') of Polars"
     notes = []
     few = same == alike and 2 * len(same) < theirs.n_unique()
-    maybe_classes = few and all(_by_case(a, b) for a, b in same.items())
+    maybe_classes = few and all(
+        _composed(a.strip()) != _composed(b.strip()) for a, b in same.items()
+    )
     if same:
         notes.append(
             Note(
@@ -102,11 +104,6 @@ def _spelt_alike(lone: Sequence[pl.Series], others: Sequence[pl.Series]) -> dict
             ]
             result |= dict(pairs) if i == 0 else {b: a for a, b in pairs}
     return result
-
-
-def _by_case(label: str, other: str) -> bool:
-    """Return whether labels that are spelt alike differ in capitals."""
-    return _composed(label.strip()) != _composed(other.strip())
 
 
 def _composed(label: str) -> str:

@@ -192,8 +192,13 @@ def unread(side: Side, named: Iterable[str]) -> list[Note]:
     if len(schema) > len(side.naming.exprs):
         notes += _second_values(side, used)
     if table.wide and "score" not in side.naming.exprs:
-        others = [name for name in schema if name not in used]
-        for prefix, some in _by_prefix(others, schema).items():
+        by_prefix: dict[str, list[str]] = {}
+        for name, dtype in schema.items():
+            if name not in used and dtype.is_float() and (match := _OF_SCORES.match(name)):
+                by_prefix.setdefault(match[0], []).append(name)
+        for prefix, some in by_prefix.items():
+            if len(some) == 1:
+                continue
             message = (
                 f"{table.side.replace('_', ' ')}: {listing(some)} are not read. If they are scores"
                 f" of a label each, write {option('score_columns', f'{prefix}*')}."
@@ -238,15 +243,6 @@ def _second_values(side: Side, used: Container[str]) -> list[Note]:
 
 
 _OF_SCORES = re.compile(r"(p|prob|probs|proba|probability|score|scores|logits?)[_. -](?=.)", re.I)
-
-
-def _by_prefix(names: Iterable[str], schema: Mapping[str, pl.DataType]) -> dict[str, list[str]]:
-    """Return columns of floats that are named like scores of a label each: prefix -> names."""
-    result: dict[str, list[str]] = {}
-    for name in names:
-        if schema[name].is_float() and (match := _OF_SCORES.match(name)):
-            result.setdefault(match[0], []).append(name)
-    return {prefix: some for prefix, some in result.items() if len(some) > 1}
 
 
 def _none_of(find: Finder, table: Table) -> None:
@@ -1105,12 +1101,6 @@ def like_data(name: str) -> bool:
     return re.fullmatch(r"[-+]?\d+(\.\d+)?", name) is not None
 
 
-def _answers(task: str) -> tuple[str, ...]:
-    """Return the columns of predictions of a task's single table."""
-    table = tables.contracts(task)[TABLE]
-    return *table.any_of, *(answer for answer, _ in table.values)
-
-
 def _may_measure(
     task: str, gaps: _Gaps, n_known: int, free: dict[str, list[str]], inputs: Inputs
 ) -> bool:
@@ -1151,7 +1141,8 @@ def _nearest(roles: list[str], inputs: Inputs, options: Options) -> str:
             mapping[free[role][0]] = columns[0].name
     way = option("columns", mapping or {"mine": gaps[0][1][0].name})
     several = ""
-    answers = {*_answers(task)} if roles == [TABLE] else set()
+    table = tables.contracts(task).get(TABLE) if roles == [TABLE] else None
+    answers = [] if table is None else [*table.any_of, *(answer for answer, _ in table.values)]
     if len(gaps) == 1 and gaps[0][1][0].name in answers and len(free[TABLE]) > 1:
         models = option("predictions", free[TABLE][:4])
         several = (

@@ -35,11 +35,6 @@ def gates_table(verdicts: Sequence[Verdict]) -> str:
     return f"{headline(verdicts)}\n{as_text(_frame(verdicts))}"
 
 
-def gates_markdown(verdicts: Sequence[Verdict]) -> str:
-    """The same as Markdown."""
-    return f"**{headline(verdicts)}**\n\n{markdown(table_of(_frame(verdicts)))}\n"
-
-
 def headline(verdicts: Sequence[Verdict]) -> str:
     bad = sum(one.status == FAILED for one in verdicts)
     left = sum(one.status == SKIPPED for one in verdicts)
@@ -213,7 +208,9 @@ def summarise(verdicts: Sequence[Verdict], result: str) -> bool:
     path = os.environ.get(_SUMMARY)
     if not path:
         return False
-    parts = ["## evalengine", *([gates_markdown(verdicts)] if verdicts else []), result]
+    parts = ["## evalengine", result]
+    if verdicts:
+        parts.insert(1, f"**{headline(verdicts)}**\n\n{markdown(table_of(_frame(verdicts)))}\n")
     text = "\n\n".join(part.rstrip("\n") for part in parts) + "\n\n"
     encoded = text.encode("utf-8", "replace")
     if len(encoded) > _MOST:

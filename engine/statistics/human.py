@@ -443,15 +443,6 @@ STRATA = 5
 _PULL = 10
 
 
-def strata_of(judged: Array) -> Array:
-    """Return the stratum of each row, int64 from 0: its value, or the fifth of rows by value."""
-    values, code = np.unique(judged, return_inverse=True)
-    if values.size <= STRATA:
-        return np.asarray(code)
-    edges = np.unique(np.quantile(judged, np.arange(1, STRATA) / STRATA))
-    return np.searchsorted(edges, judged, side="left")
-
-
 def allotted(size: Array, spread: Array, labelled: Array, more: int) -> Array:
     """Return how many more rows of each stratum to label, int64.
 
@@ -506,7 +497,10 @@ def to_label(data: Labelled, ids: pl.Series, more: int, seed: int) -> pl.DataFra
         datum_id, value, judge, stratum, probability, label_weight; rows without a value first.
         None if earlier labels have weights that differ within a stratum.
     """
-    stratum = strata_of(data.judged)
+    values, stratum = np.unique(data.judged, return_inverse=True)
+    if values.size > STRATA:  # fifths of the rows by value
+        edges = np.unique(np.quantile(data.judged, np.arange(1, STRATA) / STRATA))
+        stratum = np.searchsorted(edges, data.judged, side="left")
     size = np.bincount(stratum)
     n = np.bincount(stratum[data.place], minlength=size.size)
     if data.weight is not None:

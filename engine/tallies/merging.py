@@ -39,7 +39,12 @@ def merge_datums(parts: Sequence[Datums]) -> tuple[Datums, list[Array]]:
         InputError: a datum is in two parts (matching needs all its rows in one), or ids or slice
             columns differ in kind.
     """
-    _same_slices(parts)
+    first = parts[0].slices.columns
+    for part in parts[1:]:
+        if part.slices.columns != first:
+            raise InputError(
+                f"partitions were sliced by different columns: {first} and {part.slices.columns}."
+            )
     sizes = [len(part) for part in parts]
     unnamed = [part.ids is None for part, size in zip(parts, sizes, strict=True) if size]
     cuts = np.cumsum(sizes)[:-1]
@@ -83,15 +88,6 @@ def merge_datums(parts: Sequence[Datums]) -> tuple[Datums, list[Array]]:
         keys=None if keys is None else keys[order],
     )
     return merged, np.split(code, cuts)
-
-
-def _same_slices(parts: Sequence[Datums]) -> None:
-    first = parts[0].slices.columns
-    for part in parts[1:]:
-        if part.slices.columns != first:
-            raise InputError(
-                f"partitions were sliced by different columns: {first} and {part.slices.columns}."
-            )
 
 
 def _slices(parts: Sequence[Datums]) -> pl.DataFrame:

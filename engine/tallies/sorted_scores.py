@@ -723,7 +723,12 @@ def merge_score_runs(runs: Iterable[tuple[Sorted, bool]], segments: int, place: 
                     sort_segments(msgspec.structs.replace(part, weight=weight), in_turn)
             _one_segment(parts, into, place.rows)
         else:
-            _several_segments(parts, into)
+            at = into.start[:-1].copy()
+            for part in parts:
+                sizes = np.diff(part.start)
+                into.put(np.repeat(at - part.start[:-1], sizes) + np.arange(part.score.size), part)
+                at += sizes
+            sort_segments(into, in_turn)
     return out
 
 
@@ -778,16 +783,6 @@ def _segments_of(run: Sorted, first: int, last: int, *, weighted: bool) -> Sorte
     if weighted and run.weight is None:
         result = msgspec.structs.replace(result, weight=np.broadcast_to(1.0, result.score.size))
     return result
-
-
-def _several_segments(parts: Sequence[Sorted], into: Sorted) -> None:
-    """Bring segments together that are short."""
-    at = into.start[:-1].copy()
-    for part in parts:
-        sizes = np.diff(part.start)
-        into.put(np.repeat(at - part.start[:-1], sizes) + np.arange(part.score.size), part)
-        at += sizes
-    sort_segments(into, in_turn)
 
 
 def _one_segment(parts: Sequence[Sorted], into: Sorted, most: int) -> None:

@@ -177,19 +177,17 @@ def counts_in_parts(
             table); None if it is made of ``stats``.
     """
 
-    def bare_of(tallies: Any) -> Any:
-        return msgspec.structs.replace(
+    def things(tallies: Any, settings: Any, metrics: Any) -> dict[str, Any]:
+        n = len(tallies.datums)
+        rows = msgspec.structs.replace(tallies, datums=Datums(None, pl.DataFrame(), None, n))
+        seen = ShownDatums(tallies.datums.id, None)
+        bare = msgspec.structs.replace(
             tallies,
             stats=tallies.stats.bare(),
             present=tallies.present[:0],
             **{field: getattr(tallies, field).bare()},
         )
-
-    def things(tallies: Any, settings: Any, metrics: Any) -> dict[str, Any]:
-        n = len(tallies.datums)
-        rows = msgspec.structs.replace(tallies, datums=Datums(None, pl.DataFrame(), None, n))
-        seen = ShownDatums(tallies.datums.id, None)
-        return things_of_part(tallies, bare_of(tallies), rows) | {SHOWN: seen}
+        return things_of_part(tallies, bare, rows) | {SHOWN: seen}
 
     def of_parts(files: Sequence[str], place: Place, settings: Any) -> Any:
         heads, parts, datums = parts_of(files, place)

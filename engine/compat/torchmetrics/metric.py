@@ -6,7 +6,7 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -49,18 +49,14 @@ class Metric(ABC):
 
     def __call__(self, preds: Any, target: Any) -> Any:
         """Keep a batch and return its own value."""
-        batch = self._empty()
+        batch = object.__new__(type(self))
+        batch.__dict__.update(self.__dict__)
+        batch.reset()
         batch.update(preds, target)
         self.merge_state(batch)
         return batch.compute()
 
     forward = __call__
-
-    def _empty(self) -> Self:
-        fresh = object.__new__(type(self))
-        fresh.__dict__.update(self.__dict__)
-        fresh.reset()
-        return fresh
 
     def merge_state(self, incoming: Metric) -> None:
         """Add the batches of another metric with the same arguments.

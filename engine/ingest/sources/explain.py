@@ -127,14 +127,13 @@ def _place(name: str, format_: str) -> str:
                 fault = _wrong(line, format_)
                 if fault:
                     return f"line {number} {fault}"
-        return _misfit(name) if format_ == "csv" else _flags_of_lines(name)
+        if format_ == "csv":
+            return _misfit(name)
+        with open(name, "rb") as file:
+            rows = (json.loads(line) if line.strip() else {} for line in file)
+            return mixed_flags(rows, "line")
     except OSError:  # an address, or gone
         return ""
-
-
-def _flags_of_lines(name: str) -> str:
-    with open(name, "rb") as file:
-        return mixed_flags((json.loads(line) if line.strip() else {} for line in file), "line")
 
 
 def mixed_flags(rows: Iterable[Mapping[str, Any]], unit: str) -> str:

@@ -65,11 +65,6 @@ class _Predictions(msgspec.Struct):
     results: dict[str, list[_Segment]] | None = None
 
 
-def is_activitynet(head: bytes) -> bool:
-    """Return whether a file begins with segments of videos."""
-    return _SEGMENT in head and any(field in head for field in _SIDES)
-
-
 def read_activitynet(buffer: Any, name: str) -> Source:
     """Read a file as one side; annotated videos are datums, with ``split`` and ``duration``.
 
@@ -338,7 +333,7 @@ def _sniff(buffer: Any, name: str) -> str:
             return "lines"
         if all(field in head for field in _FIELDS):
             return "nuscenes"
-        if is_activitynet(head):
+        if _SEGMENT in head and any(field in head for field in _SIDES):
             return "activitynet"
         if is_nested(head):
             return "mapping"

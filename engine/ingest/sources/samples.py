@@ -52,7 +52,8 @@ def read_samples(source: Source, schema: Mapping[str, pl.DataType], options: Opt
 def _of_lm_eval(source: Source, schema: Mapping[str, pl.DataType], options: Options) -> None:
     rows, datum = source.frame, pl.col("doc_id").alias("datum_id")
     if len(source.files) > 1 and source.format == "ndjson":
-        tasks = [_task_of(file) for file in source.files]
+        names = [Path(file) for file in source.files]
+        tasks = [match[1] if (match := _TASK.match(one.name)) else one.stem for one in names]
         if len({*tasks}) > 1:  # documents are numbered per task
             frames = [
                 scan([file], source.format).with_columns(task=pl.lit(task))
@@ -99,11 +100,6 @@ def _of_lm_eval(source: Source, schema: Mapping[str, pl.DataType], options: Opti
         rows = rows.with_columns(metric)
     source.frame, source.task = rows, _VALUES
     source.notes += (_note("lm-eval", "doc_id" if len(source.files) < 2 else "task/doc_id", names),)
-
-
-def _task_of(file: str) -> str:
-    match = _TASK.match(Path(file).name)
-    return Path(file).stem if match is None else match[1]
 
 
 def _plain_number(dtype: pl.DataType | None) -> bool:

@@ -187,13 +187,6 @@ def examples_frame(
 _NONE = -1
 
 
-def _from_top(label: Array, reached: Array, n_labels: int, n_scores: int) -> Array:
-    """Rows per label that reach each score threshold, int64 [labels, scores]."""
-    flat = label.astype(np.int64) * (n_scores + 1) + reached
-    histogram = np.bincount(flat, minlength=n_labels * (n_scores + 1)).reshape(n_labels, -1)
-    return histogram[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
-
-
 def _first_by_label(label: Array, rows: Array, n_labels: int, n: int) -> Array:
     """Return the first n of ``rows`` (ascending in label) of each label, padded with -1."""
     out = np.full((n_labels, n), _NONE, np.int64)
@@ -286,7 +279,10 @@ def detailed_examples(
     size = (n_labels, n_scores)
 
     def count(label: Array, mask: Array, at: Array) -> Array:
-        return _from_top(label[mask], at[mask], *size)
+        """Rows per label that reach each score threshold, int64 [labels, scores]."""
+        flat = label[mask].astype(np.int64) * (n_scores + 1) + at[mask]
+        histogram = np.bincount(flat, minlength=n_labels * (n_scores + 1)).reshape(n_labels, -1)
+        return histogram[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
 
     tp = count(pairs.g_label, regular, reached["taken"])
     total = np.bincount(pairs.g_label[regular], minlength=n_labels)[:, None]

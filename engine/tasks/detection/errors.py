@@ -798,12 +798,6 @@ def _frame(
     )
 
 
-def suspicions_in_order(frame: pl.DataFrame) -> pl.DataFrame:
-    """Sort rows as in the ``label_errors`` frame: worst first, ties by location."""
-    by = ["suspicion", "datum_id", "reason", "label_key", "label_value", "suggested", *CORNER_NAMES]
-    return frame.sort(by, descending=[True, *[False] * (len(by) - 1)], nulls_last=True)
-
-
 def label_errors_frame(rows: pl.DataFrame | None, label: Any, datum: Any) -> pl.DataFrame:
     """Return the ``label_errors`` frame; empty if none was built."""
     empty = empty_frame("label_errors", label=label, datum=datum)
@@ -812,5 +806,7 @@ def label_errors_frame(rows: pl.DataFrame | None, label: Any, datum: Any) -> pl.
     schema = frame_schema("label_errors", label=label, datum=datum)
     schema["annotation_id"] = rows.schema["annotation_id"]
     missing = [pl.lit(None).alias(name) for name in schema if name not in rows.columns]
-    frame = suspicions_in_order(rows).with_columns(missing).select(list(schema))
+    by = ["suspicion", "datum_id", "reason", "label_key", "label_value", "suggested", *CORNER_NAMES]
+    worst_first = rows.sort(by, descending=[True, *[False] * (len(by) - 1)], nulls_last=True)
+    frame = worst_first.with_columns(missing).select(list(schema))
     return frame.cast(schema)  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ from ...schemas.contract import DEFAULT_LABEL_KEY
 from ...schemas.errors import InputError
 from ...schemas.results import frame_schema, in_schema
 from ...schemas.wording import option
-from ...tallies.datums import Datums, Labels
+from ...tallies.datums import Labels
 from ...tallies.paired_values import Paired, PairedView
 from ...tallies.registry import stored_as
 from ...tallies.stats import Column, Fill, Stats, row_places
@@ -190,7 +190,11 @@ def _from_sides(frames: Frames) -> Tallies:
     status[paired.datum] = STATUS.index("scored")
     if len(labels) > 1:  # otherwise whole datums are missing, which checks report
         lone = pairs[(true >= 0) != (predicted >= 0)] // len(labels)
-        _note_one_sided_keys(frames, datums, lone[(has_target & answered)[lone]])
+        lone = lone[(has_target & answered)[lone]]
+        if lone.size:
+            ids = datums.id.gather(np.unique(lone)[:_SHOWN]).to_list()
+            words = ("target", "targets", "on only one side, of datums")
+            frames.notes.append(note_of("keys_of_one_side", int(lone.size), words, ids))
     return Tallies(datums=datums, labels=labels, paired=paired, present=status)
 
 
@@ -208,19 +212,6 @@ def _pairs(width: int, datums: list[Array], keys: list[Array]) -> tuple[Array, l
     every = [code.astype(np.int64) * width + key for code, key in zip(datums, keys, strict=True)]
     distinct, places = encode([pl.Series("pair", pairs) for pairs in every])
     return distinct.to_numpy(), places
-
-
-def _note_one_sided_keys(frames: Frames, datums: Datums, lone: Array) -> None:
-    """Add a note on label keys that only one side has, for datums that both sides have.
-
-    Args:
-        lone: the datum of each such label key.
-    """
-    if not lone.size:
-        return
-    ids = datums.id.gather(np.unique(lone)[:_SHOWN]).to_list()
-    words = ("target", "targets", "on only one side, of datums")
-    frames.notes.append(note_of("keys_of_one_side", int(lone.size), words, ids))
 
 
 # Tally: pairs of numbers, and the errors of single datums.

@@ -166,9 +166,13 @@ def encode_batch(
         else np.ones(height[1])
     )
     ranked = "rank" in run.columns
-    if not ranked and "score" not in run.columns:
+    if "score" in run.columns:
+        value = pop_column(run, "score").to_numpy()
+    elif ranked:
+        value = -pop_column(run, "rank").to_numpy()
+    else:
         _add_notes(frames, "neither score nor rank: texts are ranked in the order of their rows.")
-    value = _order(run, height[0])
+        value = -np.arange(height[0], dtype=np.float64)
     if ranked:
         _add_notes(frames, check_ranks(query, -value, datums.id, "predictions"))
     answered = np.bincount(query, minlength=len(datums)) > 0
@@ -205,15 +209,6 @@ def _named_alike(run: pl.DataFrame, judged: pl.DataFrame) -> tuple[pl.DataFrame,
         run if name in run.columns or run.height else run.with_columns(nothing),
         judged if name in judged.columns or judged.height else judged.with_columns(nothing),
     )
-
-
-def _order(run: pl.DataFrame, height: int) -> Array:
-    """Return a score for every row: the given one, the negated rank, or the negated position."""
-    if "score" in run.columns:
-        return pop_column(run, "score").to_numpy()
-    if "rank" in run.columns:
-        return -pop_column(run, "rank").to_numpy()
-    return -np.arange(height, dtype=np.float64)
 
 
 def _lists(

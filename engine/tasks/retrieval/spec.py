@@ -533,7 +533,15 @@ def contents(
     lists, code = batch.lists, {str(one): i for i, one in enumerate(batch.datums.id.to_list())}
     if frames.table is not None:
         table = by_datum(frames.table)
-        sides = [{one: _listed(rows, name) for one, rows in table.items()} for name in LISTS]
+        sides = [
+            {
+                one: pl.DataFrame(
+                    {"doc_id": rows[name].explode(empty_as_null=False, keep_nulls=False)}
+                )
+                for one, rows in table.items()
+            }
+            for name in LISTS
+        ]
     else:
         sides = [by_datum(side) for side in (frames.predictions, frames.ground_truths)]
     out: list[Content | None] = []
@@ -549,11 +557,6 @@ def contents(
             lacking = int(((lists.found[of_query] == 0) & (lists.gold[of_query] > 0)).sum())
         out.append(_ranking(ours, theirs, hits, lacking, settings))
     return out
-
-
-def _listed(rows: pl.DataFrame, name: str) -> pl.DataFrame:
-    documents = rows[name].explode(empty_as_null=False, keep_nulls=False)
-    return pl.DataFrame({"doc_id": documents})
 
 
 def _named(rows: pl.DataFrame) -> pl.DataFrame:

@@ -62,7 +62,8 @@ def boxed(frames: Frames, settings: Settings) -> bool:
         if settings.span_ends == "inclusive":
             end = end + 1.0
         elif settings.rules.equal and not scored:
-            end = pl.when(end > start).then(end).otherwise(_following(frame["start"]))
+            after = np.nextafter(frame["start"].cast(pl.Float64).to_numpy(), np.inf)
+            end = pl.when(end > start).then(end).otherwise(pl.Series(after))
         score_column = [] if scored or side == GROUND_TRUTHS else [pl.lit(1.0).alias("score")]
         corners = frame.with_columns(
             start.alias("xmin"),
@@ -97,10 +98,6 @@ def _note_values(frames: Frames, settings: Settings) -> None:
         if n := int(frame["ignore"].cast(pl.Boolean).sum()):
             words = "span", "spans", "with ignore counted: this dialect does not read it"
             frames.notes.append(note_of("ignore_unread", n, words, before=before))
-
-
-def _following(values: pl.Series) -> pl.Series:
-    return pl.Series(np.nextafter(values.cast(pl.Float64).to_numpy(), np.inf))
 
 
 def _may_repeat(frame: pl.DataFrame) -> bool:
@@ -208,11 +205,6 @@ def ends_of(ours: pl.DataFrame, theirs: pl.DataFrame) -> Ends:
     names = ["datum_id", "label_key", "label_value", "xmin", "xmax"]
     first, second = (side.select(name for name in names if name in side) for side in (ours, theirs))
     return first, second
-
-
-def few_match(hits: int, ends: Ends) -> bool:
-    """Return whether hardly any span matches though both sides have some."""
-    return hits < _FEW * min(side.height for side in ends)
 
 
 def reason(ends: Ends) -> Note | None:
@@ -376,7 +368,8 @@ def tally(
     asked = result.ranked.variants.thresholds
     lowest = min(settings.equal_ious if EQUAL in needs else asked)
     hits = int(result.ranked.outcomes(asked.index(lowest))[0].sum())
-    if few_match(hits, ends) and (why := reason(ends)) is not None:
+    few = hits < _FEW * min(side.height for side in ends)
+    if few and (why := reason(ends)) is not None:
         frames.notes.append(why)
     _drop_idle(frames, scored)
     return result

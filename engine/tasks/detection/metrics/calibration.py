@@ -234,12 +234,6 @@ _TOLD = {"position": ("cx", "cy"), "size": ("width", "height"), "position and si
 """Bin variables in addition to the score, and the names of pairs of bins."""
 
 
-def _placed(place: Array, by: str, bins: BoxBins) -> Array:
-    """Bins of position, size or both, int64."""
-    base = bins.boxes**2
-    return {"position": place // base, "size": place % base}.get(by, place)
-
-
 def _box_levels(view: RankedView, settings: Settings) -> list[tuple[str, Binned]]:
     """Return axis and bins: per label, and per key with labels pooled."""
     at, n_scores = settings.pr_curve_iou_threshold, settings.box_bins.scores
@@ -251,7 +245,9 @@ def _box_levels(view: RankedView, settings: Settings) -> list[tuple[str, Binned]
 
 
 def _by(binned: Binned, by: str, bins: BoxBins) -> Binned:
-    return binned.regrouped(binned.segment, _placed(binned.place, by, bins), binned.n)
+    base, place = bins.boxes**2, binned.place
+    place = {"position": place // base, "size": place % base}.get(by, place)
+    return binned.regrouped(binned.segment, place, binned.n)
 
 
 def _summed(of: Array, values: Array, n: int) -> Array:
