@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .findings.plan import find_plan
     from .findings.slices import find_slices
     from .findings.thresholds import find_thresholds
-    from .fusion.fuse import fuse
+    from .fusion import fuse
     from .ingest.annotations.hierarchy import expand_hierarchy
     from .ingest.converting import convert, convert_coco, convert_trec
     from .jobs.reports import report
@@ -67,7 +67,7 @@ _MODULES = {
     "findings.slices": "find_slices",
     "findings.thresholds": "find_thresholds",
     "compat.arrays": "precision_recall_fscore rouge bleu",
-    "fusion.fuse": "fuse",
+    "fusion": "fuse",
     "judge.judging": "judge",
     "metrics.own": "metric",
     "jobs.reports": "report",

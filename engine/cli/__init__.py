@@ -378,8 +378,8 @@ def fuse(
       evalengine fuse bm25.run dense.parquet --method wsum \\
         --normalisation min-max --weights 0.3,0.7
     """
-    from ..fusion.fuse import fuse as run
-    from ..fusion.fuse import write
+    from ..fusion import fuse as run
+    from ..fusion import write
     from .options import Listed, Pairs
 
     weighed = None if weights is None else Listed(float).convert(weights, None, None)

@@ -11,8 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ..endpoint.client import Client, Rejected, Transient, error_in, sound, token_counts
-from ..endpoint.embeddings import AnswerFile
+from ..endpoint import AnswerFile, Client, Rejected, Transient, error_in, sound, token_counts
 from ..schemas.errors import JudgeError
 
 # Chat completions: requests and responses.

@@ -19,7 +19,7 @@ from .. import dialects
 from .. import metrics as registry
 from ..api import score
 from ..atomic import guarding, whole_file
-from ..endpoint.client import (
+from ..endpoint import (
     KEY_VARIABLE,
     Budget,
     Limits,

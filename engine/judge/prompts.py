@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ..endpoint.client import sound
+from ..endpoint import sound
 from ..schemas.errors import InputError, unknown
 
 # Replies of the judge: requested format, JSON schema, parsing.

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import msgspec
 import polars as pl
 
-from ..endpoint.client import Budget, GivenUp, Patience, Rejected, Unsent, Usage
+from ..endpoint import Budget, GivenUp, Patience, Rejected, Unsent, Usage
 from ..ingest.checks import check_side
 from ..ingest.infer import check_columns, recognise
 from ..ingest.problems import Problem, count_of, listing, refuse

@@ -11,7 +11,7 @@ from refusals import refused
 
 import evalengine as ee
 from evalengine.cli import main
-from evalengine.fusion.fuse import write
+from evalengine.fusion import write
 from evalengine.ingest.sources.tables import open_source
 
 ONE = {"q1": {"a": 3.0, "b": 2.0}, "q2": {"c": 1.0}}

@@ -13,7 +13,7 @@ from known import known_answers
 from oracles import fusion as oracle
 
 import evalengine as ee
-from evalengine.fusion.fuse import METHODS, NORMALISATIONS
+from evalengine.fusion import METHODS, NORMALISATIONS
 
 ONE = {"q1": {"a": 3.0, "b": 2.0, "c": 1.0}}
 OTHER = {"q1": {"b": 10.0, "d": 6.0}}

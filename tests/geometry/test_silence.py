@@ -13,7 +13,7 @@ import pytest
 import rasterio
 
 from evalengine.geometry.rasters import grid_of, opened, silenced
-from evalengine.tasks.pixels.rasters import in_thread, quiet
+from evalengine.tasks.pixels import in_thread, quiet
 
 
 @pytest.fixture

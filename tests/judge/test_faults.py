@@ -14,9 +14,8 @@ from judge.server import Answer, reply, serving, well
 from refusals import refused
 
 import evalengine as ee
-from evalengine.endpoint import client as budgets
-from evalengine.endpoint import client as patience
-from evalengine.endpoint.client import Transient
+from evalengine import endpoint
+from evalengine.endpoint import Transient
 from evalengine.judge.client import ChatClient
 
 ONE = ROWS.head(1)
@@ -25,8 +24,8 @@ ONE = ROWS.head(1)
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short waits before a repeat; how they grow and spread, test_patience tells."""
-    monkeypatch.setattr(patience, "_FIRST_WAIT", 0.01)
-    monkeypatch.setattr(budgets, "_LEAST_SPREAD", 0.01)
+    monkeypatch.setattr(endpoint, "_FIRST_WAIT", 0.01)
+    monkeypatch.setattr(endpoint, "_LEAST_SPREAD", 0.01)
 
 
 def judge(server: Any, tmp_path: Any, data: pl.DataFrame = ONE, **more: Any) -> Any:
@@ -143,8 +142,8 @@ FAULTS = {
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a pause everybody goes on at once."""
-    monkeypatch.setattr("evalengine.endpoint.client._LEAST_SPREAD", 0.01)
-    monkeypatch.setattr("evalengine.endpoint.client._MOST_SPREAD", 0.01)
+    monkeypatch.setattr("evalengine.endpoint._LEAST_SPREAD", 0.01)
+    monkeypatch.setattr("evalengine.endpoint._MOST_SPREAD", 0.01)
 
 
 @pytest.mark.parametrize("kind", FAULTS)

@@ -11,7 +11,7 @@ from judge.server import serving
 from refusals import refused
 
 import evalengine as ee
-from evalengine.endpoint.client import Budget, Limits, retry_after
+from evalengine.endpoint import Budget, Limits, retry_after
 
 ROWS = pl.DataFrame({"text": [f"Text {i}." for i in range(40)], "contexts": [["c"]] * 40})
 

@@ -11,9 +11,8 @@ import pytest
 from judge.server import Answer, completion, serving, well
 
 import evalengine as ee
-from evalengine.endpoint import client
-from evalengine.endpoint import client as budgets
-from evalengine.endpoint.client import Budget, GivenUp, Limits, Patience, Price, Transient
+from evalengine import endpoint
+from evalengine.endpoint import Budget, GivenUp, Limits, Patience, Price, Transient
 
 ROWS = pl.DataFrame({"text": [f"Text {i}." for i in range(40)], "contexts": [["c"]] * 40})
 
@@ -170,7 +169,7 @@ def test_an_endpoint_that_takes_few_at_once_loses_no_row(tmp_path, monkeypatch):
             under_way -= 1
         return well(body, before)
 
-    monkeypatch.setattr(budgets, "_LEAST_SPREAD", 0.05)  # as short as this endpoint's pauses
+    monkeypatch.setattr(endpoint, "_LEAST_SPREAD", 0.05)  # as short as this endpoint's pauses
     with serving(script) as server:
         done = run(server, tmp_path, concurrency=32)
     assert done.verdicts["status"].to_list() == ["ok"] * 40
@@ -178,7 +177,7 @@ def test_an_endpoint_that_takes_few_at_once_loses_no_row(tmp_path, monkeypatch):
 
 def waits(monkeypatch: pytest.MonkeyPatch, error: Transient, retries: int) -> list[float]:
     """How long is waited before each repeat of a request that always fails."""
-    monkeypatch.setattr(client.random, "uniform", lambda low, high: high)
+    monkeypatch.setattr(endpoint.random, "uniform", lambda low, high: high)
     slept: list[float] = []
     stop = threading.Event()
     monkeypatch.setattr(stop, "wait", slept.append)

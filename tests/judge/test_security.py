@@ -17,7 +17,7 @@ from refusals import refused
 
 import evalengine as ee
 from evalengine.cli import main
-from evalengine.endpoint.client import checked_url, key_from, redacted
+from evalengine.endpoint import checked_url, key_from, redacted
 from evalengine.judge.prompts import BadReply, load_prompts, parse
 
 KEY = "sk-Very-Secret-0123456789abcdefXYZ"

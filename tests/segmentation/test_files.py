@@ -16,7 +16,7 @@ from segmentation.making import EVERY, NAMES, rows_of, same, some_maps, write
 from sizes import tune
 
 import evalengine as ee
-from evalengine.tasks.pixels import rasters
+from evalengine.tasks import pixels
 
 FOUND, TRUTH = some_maps()
 ARRAYS = ee.score(FOUND, TRUTH, labels=NAMES, metrics=EVERY)
@@ -140,10 +140,10 @@ def test_windows_cover_every_pixel_once(tmp_path: Path) -> None:
     tune(window_pixels=1200)
     from contextlib import ExitStack
 
-    with ExitStack() as stack, rasters.quiet():
-        opened = rasters.Map(rasters.MapRow(0, "row {}".format, path=path), stack)
+    with ExitStack() as stack, pixels.quiet():
+        opened = pixels.Map(pixels.MapRow(0, "row {}".format, path=path), stack)
         cover = np.zeros((70, 90), int)
-        windows = rasters.windows_of([opened])
+        windows = pixels.windows_of([opened])
         for window in windows:
             cover[window.top : window.bottom, window.left : window.right] += 1
             assert window.size <= 1200
@@ -279,7 +279,7 @@ def test_no_warning_and_both_threads(
         ee.score(*sides, threads=2)
         filters = list(warnings.filters)
     assert all("Georeferenced" not in str(one) for one in filters)
-    assert rasters.count_maps([], _Serial(), resample=False)[0].count.size == 0
+    assert pixels.count_maps([], _Serial(), resample=False)[0].count.size == 0
 
 
 class _Serial:
@@ -332,13 +332,13 @@ def test_maps_beside_masks_are_read_by_strips(
     by_lines = write(tmp_path / "l.tif", TRUTH[0], blockysize=3)
     whole = ee.score(FOUND[:1], TRUTH[:1], labels=NAMES, metrics=EVERY)
     read: list[int] = []
-    usual = rasters.Map.read
+    usual = pixels.Map.read
 
-    def counted(self: rasters.Map, window: rasters.Window) -> Any:
+    def counted(self: pixels.Map, window: pixels.Window) -> Any:
         read.append(window.size)
         return usual(self, window)
 
-    monkeypatch.setattr(rasters.Map, "read", counted)
+    monkeypatch.setattr(pixels.Map, "read", counted)
     for size, blocks in ((16 * 13, 1), (60, 6), (1, 6)):
         tune(strip_pixels=size)
         for file, pieces in ((by_lines, blocks), (path, 1)):

@@ -18,10 +18,9 @@ from text.embeddings_server import Server, letters, serving
 from text.scoring import values
 
 import evalengine as ee
+from evalengine import endpoint
 from evalengine.cli import main
-from evalengine.endpoint import client
-from evalengine.endpoint import client as budgets
-from evalengine.endpoint.client import Transient, token_counts
+from evalengine.endpoint import Transient, token_counts
 
 NAME = "SemanticSimilarity"
 PAIRS = pl.DataFrame(
@@ -42,8 +41,8 @@ def apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(client, "_FIRST_WAIT", 0.01)  # how waits grow, tests of the judge tell
-    monkeypatch.setattr(budgets, "_LEAST_SPREAD", 0.01)
+    monkeypatch.setattr(endpoint, "_FIRST_WAIT", 0.01)  # how waits grow, tests of the judge tell
+    monkeypatch.setattr(endpoint, "_LEAST_SPREAD", 0.01)
 
 
 def score(server: Server, table: Any = PAIRS, **fields: Any) -> Any:

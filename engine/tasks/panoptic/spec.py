@@ -43,17 +43,7 @@ from ..counted import (
     view_of,
 )
 from ..encoding import Workers, declared_places, encode_labels, encode_sides
-from ..pixels.rasters import (
-    NOTHING,
-    IdMap,
-    MapRow,
-    Opens,
-    Pairs,
-    Side,
-    count_maps,
-    edge_maps,
-    side_of,
-)
+from ..pixels import NOTHING, IdMap, MapRow, Opens, Pairs, Side, count_maps, edge_maps, side_of
 from ..task import Cuts, Losses, PageFrame, Sample, Task
 from .dialects import Settings
 from .metrics import OF_IMAGE

@@ -24,7 +24,7 @@ from ...schemas.tuning import tuning
 from ...tallies.counts import Areas, Crossings, Pixels, no_surfaces
 from ...tallies.datums import Datums, Labels
 from ..encoding import Workers, declared_codes, declared_sizes, ragged, sizes_in
-from ..pixels.rasters import NOTHING, MapRow, Side, in_thread, map_of, quiet
+from ..pixels import NOTHING, MapRow, Side, in_thread, map_of, quiet
 from . import surfaces
 from .dialects import Settings
 from .naming import IGNORED, Names, Units, decoded, images_of, index_names, label_codes, summed

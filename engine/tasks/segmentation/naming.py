@@ -22,7 +22,7 @@ from ...schemas.wording import option
 from ...tallies.counts import Images
 from ...tallies.datums import Labels
 from ..encoding import encode_labels
-from ..pixels.rasters import NOTHING, Side
+from ..pixels import NOTHING, Side
 from .dialects import Settings
 
 # Indices of label maps become labels: by their names, or as they are.

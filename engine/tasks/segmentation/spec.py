@@ -41,17 +41,7 @@ from ..counted import (
     view_of,
 )
 from ..encoding import Workers, declared_codes, encode_sides
-from ..pixels.rasters import (
-    NOTHING,
-    Pair,
-    Pairs,
-    Side,
-    count_maps,
-    opened_pair,
-    quiet,
-    side_of,
-    windows_of,
-)
+from ..pixels import NOTHING, Pair, Pairs, Side, count_maps, opened_pair, quiet, side_of, windows_of
 from ..rules import renamed
 from ..task import Common, Cuts, LateNotes, Losses, PageFrame, Sample, Task
 from .dialects import Settings

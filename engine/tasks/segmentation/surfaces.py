@@ -17,7 +17,7 @@ from ...kernels.label_maps import INSIDE, distances, outline, segment_edges
 from ...schemas.arrays import Array
 from ...tallies.counts import Surfaces
 from ..encoding import Workers
-from ..pixels.rasters import Pair, Pairs, in_thread, opened_pair, quiet
+from ..pixels import Pair, Pairs, in_thread, opened_pair, quiet
 from .dialects import Settings
 
 Labelled = tuple[int, Array | None, Array | None]

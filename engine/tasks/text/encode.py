@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...endpoint.embeddings import embed
+from ...endpoint import embed
 from ...geometry.columns import offsets_of
 from ...ingest.both_sides import FIRST_TEXTS, are_lists, unicode_forms
 from ...ingest.frames import Frames

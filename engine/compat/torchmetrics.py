@@ -1,4 +1,8 @@
-"""Classes of classification and detection, as in torchmetrics."""
+"""Classes of torchmetrics that the engine computes: change the import, keep the calls.
+
+Batches are kept as columns, and torch is not imported. Results are floats and arrays, or tensors if
+torch is already imported.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +15,30 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from ...api import score
-from ...collector import Batches
-from ...geometry.masks import from_pixels, to_rle
-from ...ingest.sources.objects import as_array
-from ...schemas.arrays import Array
-from ...schemas.errors import InputError, OptionError, invalid
-from ...schemas.option_values import in_name
-from ...scorecard.card import Scorecard
-from ..arrays import chosen, classify
+from ..api import score
+from ..collector import Batches
+from ..geometry.masks import from_pixels, to_rle
+from ..ingest.sources.objects import as_array
+from ..schemas.arrays import Array
+from ..schemas.errors import InputError, OptionError, invalid
+from ..schemas.option_values import in_name
+from ..scorecard.card import Scorecard
+from .arrays import chosen, classify
+
+__all__ = [
+    "AUROC",
+    "Accuracy",
+    "AveragePrecision",
+    "CalibrationError",
+    "CohenKappa",
+    "ConfusionMatrix",
+    "F1Score",
+    "FBetaScore",
+    "MatthewsCorrCoef",
+    "MeanAveragePrecision",
+    "Precision",
+    "Recall",
+]
 
 # Base class of all metrics: update, compute, reset, call, merge, pickle.
 
@@ -422,7 +441,7 @@ class ConfusionMatrix(_Classification):
 
     def compute(self) -> Any:
         """The value of all batches since the last reset."""
-        from ..sklearn import confusion_matrix
+        from .sklearn import confusion_matrix
 
         table, labels = self._table("rows"), list(range(self.n_labels))
         rows = table["actual"], table["predicted"]

@@ -11,9 +11,9 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...atomic import reads
-from ...geometry.masks import boundary_depth
-from ...geometry.rasters import (
+from ..atomic import reads
+from ..geometry.masks import boundary_depth
+from ..geometry.rasters import (
     ANYWHERE,
     Grid,
     PackedMap,
@@ -23,17 +23,17 @@ from ...geometry.rasters import (
     opened,
     silenced,
 )
-from ...ingest.frames import Frames
-from ...ingest.label_map_files import CODINGS, GREY, OWN_COLOURS, has_format, is_coloured
-from ...ingest.problems import count_of
-from ...ingest.shapes import FORMS
-from ...kernels.label_maps import ByteCounter, colour_ids, count_wide, segment_edges
-from ...schemas.arrays import Array
-from ...schemas.contract import DEFAULT_LABEL_KEY
-from ...schemas.errors import InputError, ReadError
-from ...schemas.tuning import tuning
-from ...schemas.wording import option
-from ..encoding import Workers
+from ..ingest.frames import Frames
+from ..ingest.label_map_files import CODINGS, GREY, OWN_COLOURS, has_format, is_coloured
+from ..ingest.problems import count_of
+from ..ingest.shapes import FORMS
+from ..kernels.label_maps import ByteCounter, colour_ids, count_wide, segment_edges
+from ..schemas.arrays import Array
+from ..schemas.contract import DEFAULT_LABEL_KEY
+from ..schemas.errors import InputError, ReadError
+from ..schemas.tuning import tuning
+from ..schemas.wording import option
+from .encoding import Workers
 
 # Joint histograms of pairs of label maps with arbitrary integers.
 

@@ -13,21 +13,21 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ..exports.trec import trec_lines
-from ..ingest.both_sides import same_kind
-from ..ingest.checks import check_side
-from ..ingest.dtypes import kind_of
-from ..ingest.files import write_files
-from ..ingest.ids import encode
-from ..ingest.infer import recognise
-from ..ingest.problems import Problem, refuse
-from ..ingest.shapes import SHAPES, check_ranks
-from ..ingest.source import Source
-from ..ingest.sources.tables import READ_FAILURES, open_source, schema_of
-from ..schemas.arrays import Array
-from ..schemas.contract import Table
-from ..schemas.errors import InputError, OptionError, invalid, unknown
-from ..schemas.tables import DOC_ID, QUERY_ID, RANK, RETRIEVAL_PREDICTIONS, RETRIEVAL_SCORE
+from .exports.trec import trec_lines
+from .ingest.both_sides import same_kind
+from .ingest.checks import check_side
+from .ingest.dtypes import kind_of
+from .ingest.files import write_files
+from .ingest.ids import encode
+from .ingest.infer import recognise
+from .ingest.problems import Problem, refuse
+from .ingest.shapes import SHAPES, check_ranks
+from .ingest.source import Source
+from .ingest.sources.tables import READ_FAILURES, open_source, schema_of
+from .schemas.arrays import Array
+from .schemas.contract import Table
+from .schemas.errors import InputError, OptionError, invalid, unknown
+from .schemas.tables import DOC_ID, QUERY_ID, RANK, RETRIEVAL_PREDICTIONS, RETRIEVAL_SCORE
 
 # Runs laid out for fusion: one row per retrieved document, by run, query and rank.
 

@@ -1,4 +1,12 @@
-"""``evaluate``, ``compare``, ``fuse``, ``Qrels`` and ``Run``, as in ranx."""
+"""The calls of the package ``ranx``: change the import, keep the calls.
+
+Example:
+    >>> from evalengine.compat.ranx import Qrels, Run, evaluate
+    >>> qrels = Qrels({"q1": {"d1": 2, "d2": 0}, "q2": {"d3": 1}})
+    >>> run = Run({"q1": {"d2": 0.9, "d1": 0.4}, "q2": {"d3": 0.7}}, name="bm25")
+    >>> evaluate(qrels, run, ["mrr", "precision@2"])
+    {'mrr': 0.75, 'precision@2': 0.5}
+"""
 
 from __future__ import annotations
 
@@ -15,19 +23,21 @@ from typing import IO, Any, ClassVar, NamedTuple, TypeVar
 import numpy as np
 import polars as pl
 
-from ...api import score
-from ...comparing import compare as compare_cards
-from ...exports.trec import trec_lines
-from ...fusion.fuse import METHODS
-from ...fusion.fuse import fuse as fuse_runs
-from ...ingest.files import write_files
-from ...ingest.sources.json_rows import source_of
-from ...ingest.sources.tables import open_source
-from ...report.text import latex_text
-from ...schemas.arrays import Array
-from ...schemas.errors import InputError, OptionError, unknown
-from ...scorecard.card import Scorecard
-from ...statistics.tests import paired_t
+from ..api import score
+from ..comparing import compare as compare_cards
+from ..exports.trec import trec_lines
+from ..fusion import METHODS
+from ..fusion import fuse as fuse_runs
+from ..ingest.files import write_files
+from ..ingest.sources.json_rows import source_of
+from ..ingest.sources.tables import open_source
+from ..report.text import latex_text
+from ..schemas.arrays import Array
+from ..schemas.errors import InputError, OptionError, unknown
+from ..scorecard.card import Scorecard
+from ..statistics.tests import paired_t
+
+__all__ = ["Qrels", "Report", "Run", "compare", "evaluate", "fuse"]
 
 # ``Qrels`` and ``Run``: a number for every document of a query.
 

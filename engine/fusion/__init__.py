@@ -1,1 +1,0 @@
-"""Several runs of the same queries fused into one."""

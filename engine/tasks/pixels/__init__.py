@@ -1,1 +1,0 @@
-"""Pixels of two sides: rows and their files, maps of indices, joint histograms."""
