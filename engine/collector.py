@@ -17,9 +17,9 @@ from .api import score
 from .evaluation import planner
 from .geometry.rasters import packed, unpacked
 from .ingest.dtypes import within
+from .ingest.files import Source
 from .ingest.geometry import wanted_fields
 from .ingest.problems import Note, listing
-from .ingest.source import Source
 from .ingest.sources.objects import FORMAT as LABEL_MAPS
 from .ingest.sources.objects import empty_images, refuse_uneven
 from .ingest.sources.tables import open_source

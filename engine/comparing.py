@@ -12,10 +12,10 @@ import polars as pl
 from .evaluation import planner
 from .evaluation.summary import Tallied
 from .ingest.dtypes import canonical_dtype, fractional
+from .ingest.files import Source
 from .ingest.opening import Tables, named_as
 from .ingest.problems import MANY, Note, count_of, listing
 from .ingest.recognise import levels_in, with_calls
-from .ingest.source import Source
 from .ingest.sources.tables import head_of, open_source, schema_of
 from .ingest.where import parse
 from .metrics import Metric, is_open

@@ -17,12 +17,11 @@ from .exports.trec import trec_lines
 from .ingest.both_sides import same_kind
 from .ingest.checks import check_side
 from .ingest.dtypes import kind_of
-from .ingest.files import write_files
+from .ingest.files import Source, write_files
 from .ingest.ids import encode
 from .ingest.infer import recognise
 from .ingest.problems import Problem, refuse
 from .ingest.shapes import SHAPES, check_ranks
-from .ingest.source import Source
 from .ingest.sources.tables import READ_FAILURES, open_source, schema_of
 from .schemas.arrays import Array
 from .schemas.contract import Table
@@ -254,7 +253,7 @@ def _borda(pool: Pool, ranks: Array, settings: Settings) -> Array:
 
 
 def _condorcet(pool: Pool, ranks: Array, settings: Settings) -> Array:
-    from evalengine.kernels.labels import majority_order
+    from .kernels.labels import majority_order
 
     start = np.concatenate(([0], np.cumsum(pool.candidates)))
     # rank of each candidate in each run
@@ -493,7 +492,7 @@ def _checked(source: Source, number: int, columns: Mapping[str, str] | None) -> 
     try:
         frame = source.frame.select(naming.exprs.values()).collect()
     except READ_FAILURES as error:
-        from evalengine.ingest.sources.explain import explain
+        from .ingest.sources.explain import explain
 
         raise explain(source, error) from error
     if "score" in frame.columns:

@@ -11,8 +11,7 @@ import pytest
 from evalengine.evaluation.summary import frame_of, label_axes, rows_of
 from evalengine.metrics.registry import Metric
 from evalengine.schemas.results import frame_schema
-from evalengine.tallies.cells import Cells
-from evalengine.tallies.datums import Labels
+from evalengine.tallies.datums import Cells, Labels
 
 METRIC = Metric(
     name="Made", task="detection", frame="metrics", needs=(), definition="", formula="", source=""

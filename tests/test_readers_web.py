@@ -20,7 +20,7 @@ from refusals import refused
 from web_server import _Handler, web_server
 
 import evalengine as ee
-from evalengine.ingest.source import Source
+from evalengine.ingest.files import Source
 from evalengine.ingest.sources.explain import explain
 
 ROWS = pl.DataFrame(

@@ -21,8 +21,7 @@ from ..schemas.errors import ResultError
 from ..schemas.results import FRAMES, frame_schema
 from ..schemas.tuning import tuning
 from ..scorecard.storage import Paged
-from ..tallies.cells import Cells
-from ..tallies.datums import Labels
+from ..tallies.datums import Cells, Labels
 from ..tasks.per_datum import FRAME as PER_DATUM
 from ..tasks.per_datum import judged_frame
 from ..tasks.task import Losses

@@ -511,7 +511,7 @@ def _rows(
     aims: Aims,
 ) -> pl.DataFrame:
     """Rows of one rule at one level; labels are of that type."""
-    from ..tallies.cells import parameters
+    from ..tallies.datums import parameters
 
     one: RuleResult = level.found[place]
     here, held_out = one.here, one.held_out

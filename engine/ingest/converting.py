@@ -24,13 +24,12 @@ from evalengine.schemas.wording import in_python, option
 
 from .annotations.registry import get, look_at, open_annotations
 from .annotations.tracks import FORMS, KIND, track_files
-from .files import write_files
+from .files import Source, write_files
 from .infer import recognise
 from .opening import Inputs, Tables, open_inputs
 from .problems import count_of, listing, refuse
 from .recognise import Finder, contract
 from .relabel import renamed
-from .source import Source
 from .sources.coco import plainly
 from .sources.json_files import sniff
 from .sources.tables import open_source, schema_of

@@ -20,10 +20,10 @@ from ..schemas.errors import InputError
 from ..schemas.options import Options
 from ..schemas.wording import option
 from .annotations.format import broken, text_of
+from .files import Source
 from .id_mismatch import around
 from .ids import written
 from .problems import Note, count_of
-from .source import Source
 
 # Known data sets of label maps: labels, values and colours.
 # Sources: Cityscapes' labels.py, ADE20K's 150 scene parsing classes, Pascal VOC's development kit

@@ -33,13 +33,12 @@ from .annotations import format
 from .annotations.format import NAMELESS
 from .annotations.titles import SUFFIXES
 from .dtypes import folded
-from .files import Room, refuse_whole
+from .files import Room, Source, refuse_whole
 from .geometry import wanted_fields
 from .id_mismatch import doubtful, mend, samples
 from .label_map_files import read_alike
 from .problems import Note, count_of, listing
 from .recognise import Finder, numbered_columns
-from .source import Source
 from .sources.coco_videos import placed
 from .sources.objects import empty_images, refuse_uneven
 from .sources.tables import foreseen_size, open_source, schema_of

@@ -44,7 +44,7 @@ from .both_sides import LABEL_COLUMNS
 from .collecting import Prepared
 from .dtypes import TEXTS as TEXT_DTYPES
 from .dtypes import canonical_dtype, inferred_note, instants, reread
-from .files import refuse_expanding
+from .files import Source, refuse_expanding
 from .geometry import (
     BOX_NAMES,
     CORNER_NAMES,
@@ -63,7 +63,6 @@ from .relabel import labels_as_written, named_classes
 from .rules import columns, values
 from .shapes import maybe_scores
 from .slices import SlicePlan, plan_slices
-from .source import Source
 from .sources.explain import explain
 from .sources.json_rows import EXACT, rounded_words
 from .sources.scanning import scan

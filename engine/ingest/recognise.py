@@ -21,9 +21,9 @@ from ..schemas.errors import InputError, OptionError, TruthsMissingError, did_yo
 from ..schemas.options import Options
 from ..schemas.wording import option
 from . import dtypes
+from .files import Source
 from .ids import common_start
 from .problems import ChecksFailed, Note, Problem, count_of, listing
-from .source import Source
 
 # Columns with a level in their name, such as ``q0.1``, ``p90`` and ``lo-80``.
 

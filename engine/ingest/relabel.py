@@ -14,9 +14,9 @@ from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS, PREDICT
 from ..schemas.errors import InputError, OptionError, ReadError, did_you_mean
 from . import both_sides, dtypes
 from .both_sides import LABEL_COLUMNS
+from .files import Source
 from .problems import Note, count_of, listing
 from .recognise import Side
-from .source import Source
 from .sources.explain import explain
 from .sources.scanning import scan_csv
 from .sources.table_formats import Names, of_schema

@@ -19,10 +19,10 @@ from evalengine.schemas.wording import option
 from ..schemas.arrays import Array
 from . import dtypes
 from .dtypes import TEXTS, moments
+from .files import Source
 from .infer import recognise
 from .problems import Note, Problem, count_of, listing, note_of, refuse
 from .recognise import Finder, Naming, Side
-from .source import Source
 from .sources.tables import open_source, schema_of
 
 _BY = ("series", "label_key")

@@ -17,9 +17,9 @@ from ..schemas.tables import contracts, task_names
 from ..schemas.wording import option
 from . import dtypes, recognise
 from .dtypes import measured_pair, several_targets
+from .files import Source
 from .label_map_files import open_set
 from .problems import Note, listing
-from .source import Source
 from .sources.objects import column_of, name_of, open_label_maps
 from .sources.table_formats import of_features
 from .sources.tables import open_source

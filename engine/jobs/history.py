@@ -31,7 +31,7 @@ from ..schemas.wording import in_python
 from ..scorecard.card import Scorecard, load
 from ..scorecard.lookup import KEYS
 from ..scorecard.storage import REPORT_FILE, RUN_FILE
-from ..statistics.changes import Change, are_few, changes
+from ..statistics.sequences import Change, are_few, changes
 from ..statistics.sequences import Night as Observed
 from .loading import load_job
 from .records import JOB_FILE, NIGHTS_FILE, SUCCESS, Nights, read_success, recorded

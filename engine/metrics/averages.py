@@ -10,8 +10,7 @@ import msgspec
 import numpy as np
 
 from ..schemas.arrays import Array
-from ..tallies.cells import Cells, parameters
-from ..tallies.datums import View
+from ..tallies.datums import Cells, View, parameters
 from ..tallies.scored_view import ScoredView
 from .registry import Metric
 

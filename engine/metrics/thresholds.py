@@ -13,7 +13,7 @@ from ..kernels.labels import pooled_blocks
 from ..kernels.sums import ExactSums
 from ..schemas.arrays import Array
 from ..schemas.tuning import tuning
-from ..tallies.cells import parameters
+from ..tallies.datums import parameters
 from ..tallies.ranked_points import Points, first_of, largest_of, last_of, segment_of
 from ..tallies.sorted_scores import room
 from ..tallies.stored import Place

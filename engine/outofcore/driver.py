@@ -21,6 +21,7 @@ from ..forked import ending_in_order
 from ..ingest.both_sides import LONE
 from ..ingest.collecting import Prepared, in_files, named_problems
 from ..ingest.digests import of_buckets, option_digests
+from ..ingest.files import Source
 from ..ingest.frames import Frames
 from ..ingest.id_mismatch import CommonIds, none_listed, note_few_common
 from ..ingest.opening import Inputs
@@ -40,7 +41,6 @@ from ..ingest.relabel import hold_labels
 from ..ingest.rules import reworded
 from ..ingest.rules.columns import columns_read
 from ..ingest.rules.values import of_labels
-from ..ingest.source import Source
 from ..ingest.where import SIDES, no_rows
 from ..metrics.own import OwnMetric
 from ..progress import counting, step

@@ -24,11 +24,11 @@ from ..atomic import fresh_name, whole_file
 from ..executors.pools import Pool
 from ..ingest import both_sides, recognise
 from ..ingest.collecting import Prepared, rows_of
+from ..ingest.files import Source
 from ..ingest.ids import dealt, has_repeats
 from ..ingest.problems import Note, Problem, count_of
 from ..ingest.recognise import Side
 from ..ingest.slices import SlicePlan
-from ..ingest.source import Source
 from ..ingest.sources.explain import explain
 from ..ingest.sources.scanning import scan
 from ..ingest.sources.tables import READ_FAILURES

@@ -90,7 +90,7 @@ class Want(msgspec.Struct, frozen=True):
         leads: table (``labels``, ``slices``) -> its first metric, the default.
         label_key, label_value, iou_threshold, metric: the user's choice, or None.
         links: (actual, predicted) -> address of an example, in names.
-        best_first: see :class:`~evalengine.schemas.layouts.Layout`.
+        best_first: see :class:`~evalengine.schemas.display.Layout`.
     """
 
     directions: Mapping[str, str]

@@ -11,9 +11,8 @@ import polars as pl
 
 from ..ingest.problems import count_of
 from ..schemas.contract import DEFAULT_LABEL_KEY
-from ..schemas.display import NAME, NOTE, Column, Table, texts
+from ..schemas.display import NAME, NOTE, Column, Entry, Table, texts
 from ..schemas.errors import ResultError
-from ..schemas.layouts import Entry
 from ..scorecard.lookup import whole
 from . import text
 from .tables import (

@@ -16,8 +16,8 @@ import polars as pl
 
 from ..metrics import all_metrics
 from ..schemas.contract import DEFAULT_LABEL_KEY, NAMES
+from ..schemas.display import EACH, PARTS, Entry, Layout, Spread
 from ..schemas.errors import OptionError, did_you_mean, invalid
-from ..schemas.layouts import EACH, PARTS, Entry, Layout, Spread
 from ..schemas.wording import option
 from ..scorecard.lookup import KEYS, whole
 from .text import amount, fixed

@@ -34,7 +34,7 @@ from ..schemas.display import (
     Table,
 )
 from ..schemas.results import FAILED, METRICS, PASSED, SKIPPED
-from ..statistics.changes import Change
+from ..statistics.sequences import Change
 from .page import ARROWS, MOST_BYTES, environment, look
 from .svg import figure
 from .text import UNDEFINED, aligned, interval, number, plain, set_apart, signed

@@ -21,7 +21,7 @@ from ..schemas.contract import DEFAULT_LABEL_KEY
 from ..schemas.option_values import FEW_CLUSTERS, Wanted
 from ..schemas.wording import option
 from ..scorecard.lookup import KEYS
-from ..tallies.cells import Cells
+from ..tallies.datums import Cells
 from ..tallies.draws import effective_number
 from ..tallies.stats import Fill, skip
 from .intervals import (

@@ -22,7 +22,7 @@ from ..schemas.option_values import Wanted
 from ..schemas.results import ESTIMATES
 from ..schemas.tuning import tuning
 from ..schemas.wording import option
-from ..tallies.cells import Cells
+from ..tallies.datums import Cells
 from ..tallies.draws import LEAST, Draws, group_vectors
 from ..tallies.stats import Fill, skip
 from .intervals import floor_of

@@ -28,7 +28,7 @@ from ..schemas.option_values import FEW_CLUSTERS, LEAST_DRAWS, Wanted
 from ..schemas.tuning import tuning
 from ..schemas.wording import option
 from ..scratch import local
-from ..tallies.cells import TOO_LARGE, Cells
+from ..tallies.datums import TOO_LARGE, Cells
 from ..tallies.draws import LEAST, Draws, LeavingOut, OneByOne, Uncounted, Vectors, group_vectors
 from ..tallies.sorted_scores import reserve
 from .intervals import (

@@ -14,7 +14,7 @@ from ..schemas.arrays import Array
 from ..schemas.errors import ResultError
 from ..schemas.option_values import Wanted
 from ..schemas.wording import option
-from ..tallies.cells import Cells
+from ..tallies.datums import Cells
 from .intervals import METHODS, WIDTHLESS, Sample, degrees_of_freedom, normal_cdf, t_cdf
 from .resamples import Drawing, column_of, places
 

@@ -1,7 +1,6 @@
 """Tallies: results of matching, from which metrics are computed."""
 
-from .cells import Cells
-from .datums import Datums, Labels, View
+from .datums import Cells, Datums, Labels, View
 from .ranked import ConfusedPairs, Ranked, Variants, Word
 from .ranked_view import RankedView
 

@@ -21,7 +21,7 @@ from PIL import Image as Picture
 from refusals import refused
 
 import evalengine as ee
-from evalengine.ingest.source import Source
+from evalengine.ingest.files import Source
 from evalengine.ingest.sources.tables import open_source
 
 VOC = (

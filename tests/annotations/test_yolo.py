@@ -12,7 +12,7 @@ from PIL import Image as Picture
 from refusals import noted, refused
 
 import evalengine as ee
-from evalengine.ingest.source import Source
+from evalengine.ingest.files import Source
 from evalengine.ingest.sources.tables import open_source
 
 BOX = "0 0.5 0.5 0.25 0.5"

@@ -28,7 +28,7 @@ from evalengine.executors import Threads
 from evalengine.kernels.datums import hash_integers
 from evalengine.schemas.option_values import make_options
 from evalengine.statistics.intervals import METHODS
-from evalengine.tallies.cells import Cells
+from evalengine.tallies.datums import Cells
 from evalengine.tallies.draws import Draws
 
 METRICS = [*AVERAGES, "mARAtIOU", *RATES]

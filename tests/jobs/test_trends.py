@@ -42,7 +42,7 @@ from evalengine.report.trend import (
 from evalengine.schemas.display import Band, Line
 from evalengine.schemas.errors import OptionError, ResultError
 from evalengine.scorecard.card import Scorecard
-from evalengine.statistics.changes import Change, changes
+from evalengine.statistics.sequences import Change, changes
 from evalengine.statistics.sequences import Night as Observed
 
 Write = Callable[..., Path]

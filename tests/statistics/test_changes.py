@@ -5,9 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evalengine.statistics import changes as module
-from evalengine.statistics.changes import Change, are_few, changes
-from evalengine.statistics.sequences import asymptotic, betting, differ, log_capital, reach_of
+from evalengine.statistics import sequences as module
+from evalengine.statistics.sequences import (
+    Change,
+    are_few,
+    asymptotic,
+    betting,
+    changes,
+    differ,
+    log_capital,
+    reach_of,
+)
 
 
 def counts_of(values: np.ndarray, trials: np.ndarray) -> np.ndarray:

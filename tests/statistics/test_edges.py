@@ -17,7 +17,7 @@ import evalengine as ee
 from evalengine.outofcore import driver
 from evalengine.statistics.intervals import METHODS as EVERY_METHOD
 from evalengine.statistics.resamples import NOT_MOVED
-from evalengine.tallies.cells import TOO_LARGE
+from evalengine.tallies.datums import TOO_LARGE
 
 ASKED: dict[str, Any] = {"intervals": 0.95, "draws": 200}
 of_draws = pytest.mark.parametrize("method", ["percentile", "recentred", "normal", "bca"])

@@ -14,9 +14,8 @@ from xml.etree.ElementTree import Element
 import numpy as np
 import polars as pl
 
-from ..files import Room
+from ..files import Room, Source
 from ..geometry import CORNER_NAMES
-from ..source import Source
 from .format import (
     IMAGES,
     PIXELS,

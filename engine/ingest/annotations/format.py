@@ -20,10 +20,9 @@ import polars as pl
 from ...schemas.arrays import Array
 from ...schemas.contract import words
 from ...schemas.errors import ReadError
-from ..files import Room, unreadable
+from ..files import Room, Source, unreadable
 from ..geometry import CORNER_NAMES
 from ..problems import Note, count_of
-from ..source import Source
 from .titles import PACKED, TITLES
 
 # Interface of annotation formats.

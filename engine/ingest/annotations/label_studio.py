@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from ..files import Source
 from ..problems import Note, count_of
-from ..source import Source
 from .format import (
     IMAGE_SUFFIXES,
     IMAGES,

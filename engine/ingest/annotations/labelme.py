@@ -17,8 +17,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..files import Source
 from ..problems import Note, count_of
-from ..source import Source
 from .format import (
     IMAGES,
     PIXELS,

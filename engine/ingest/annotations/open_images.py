@@ -16,9 +16,9 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
+from ..files import Source
 from ..geometry import CORNER_NAMES
 from ..problems import Note, count_of
-from ..source import Source
 from .format import FIRST, IMAGE_SUFFIXES, Format, Look, broken, text_of
 from .yolo import HIGH, LOW
 

@@ -8,18 +8,24 @@ import os
 import msgspec
 import polars as pl
 
-from evalengine.ingest.files import by_extension, files_below
+from evalengine.ingest.files import Source, by_extension, files_below
 from evalengine.ingest.problems import Note, count_of
-from evalengine.ingest.source import Source
 from evalengine.schemas.errors import unknown
 
 from .cvat import CVAT
 from .format import Format, Look, Other
 from .label_studio import LABEL_STUDIO
 from .labelme import LABELME
-from .lines import DOTA, KITTI, KITTI_TRACKS, VISDRONE, VISDRONE_TRACKS
 from .open_images import OPEN_IMAGES
-from .plain_boxes import CLASS_RESULTS, IMAGE_BOXES
+from .plain_boxes import (
+    CLASS_RESULTS,
+    DOTA,
+    IMAGE_BOXES,
+    KITTI,
+    KITTI_TRACKS,
+    VISDRONE,
+    VISDRONE_TRACKS,
+)
 from .titles import TITLES, may_be_annotations
 from .tracks import MOT, MOTS
 from .voc import VOC

@@ -16,9 +16,9 @@ import polars as pl
 from ...schemas.contract import words
 from ...schemas.errors import InputError
 from ...schemas.wording import option
+from ..files import Source
 from ..geometry import CORNER_NAMES
 from ..problems import count_of, listing, note_of
-from ..source import Source
 from .format import Format, Layout, Look, broken, head_of, is_number, stems_or_paths, text_of
 
 # Tracks as text (MOTChallenge): one file per sequence, one line per box and frame.

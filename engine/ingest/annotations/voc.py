@@ -13,9 +13,9 @@ from xml.etree.ElementTree import Element
 
 import polars as pl
 
+from ..files import Source
 from ..geometry import CORNER_NAMES
 from ..problems import Note, count_of
-from ..source import Source
 from .format import (
     IMAGES,
     OBJECTS,

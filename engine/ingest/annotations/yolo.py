@@ -14,10 +14,9 @@ import polars as pl
 
 from ...schemas.arrays import Array
 from ...schemas.errors import ReadError
-from ..files import files_below, unreadable
+from ..files import Source, files_below, unreadable
 from ..geometry import CORNER_NAMES
 from ..problems import Note, count_of
-from ..source import Source
 from .format import (
     IMAGE_SUFFIXES,
     NAMELESS,

@@ -17,9 +17,9 @@ from ...schemas.contract import OF_BOX
 from ...schemas.errors import EvalengineError, InputError, ReadError
 from ...schemas.wording import option
 from ..annotations.format import without_empty
+from ..files import SEGMENTED, Source
 from ..geometry import BOX_NAMES
 from ..problems import Note
-from ..source import SEGMENTED, Source
 from .json_rows import UNREADABLE, NotFlat, decode_rows, decoded, list_column, scan
 
 # COCO's ``segmentation``: polygons, and run-length masks, compressed or not.

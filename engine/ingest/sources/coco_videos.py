@@ -11,9 +11,9 @@ import polars as pl
 
 from ...schemas.errors import ReadError
 from ..annotations.format import without_empty
+from ..files import Source
 from ..geometry import CORNER_NAMES
 from ..problems import Note
-from ..source import Source
 from .coco import (
     id_column,
     is_present,

@@ -9,9 +9,8 @@ import polars as pl
 
 from ...schemas.errors import ReadError
 from ...schemas.tables import SPANS_TABLE
-from ..files import unreadable
+from ..files import Source, unreadable
 from ..problems import listing
-from ..source import Source
 
 _TAG = r"(?:O|[BIESLU](?:-\S+)?)"
 _LINE = re.compile(rf"\S+.*[ \t]{_TAG}\s*")

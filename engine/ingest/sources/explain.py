@@ -14,8 +14,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError
 
-from ..files import measure_text, not_utf_8
-from ..source import Source
+from ..files import Source, measure_text, not_utf_8
 from .formats import NAMES
 from .scanning import scan, separator
 

@@ -24,9 +24,9 @@ import polars as pl
 from ...schemas.errors import ReadError
 from ...schemas.tables import SPANS_TABLE
 from ..annotations.format import FIRST
+from ..files import SEGMENTED, Source
 from ..geometry import SAID
 from ..problems import count_of
-from ..source import SEGMENTED, Source
 from .coco import array_kind
 from .coco_videos import (
     is_panoptic,

@@ -17,9 +17,8 @@ from ...kernels.json import FLOAT, MISSING, NUMBERS, WHOLE
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError, ReadError
 from ...schemas.tuning import tuning
-from ..files import not_utf_8
+from ..files import Source, not_utf_8
 from ..problems import Note
-from ..source import Source
 
 # Typed decoding of long JSON arrays, piece by piece, so that memory stays at the columns' size.
 

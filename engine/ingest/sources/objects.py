@@ -15,9 +15,8 @@ import polars as pl
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError, ReadError, TruthsMissingError
 from ..annotations.format import stems_or_paths
-from ..files import by_extension
+from ..files import SEGMENTED, Source, by_extension, of_frame
 from ..problems import count_of, listing
-from ..source import SEGMENTED, Source, of_frame
 from .coco import open_coco_object
 from .json_rows import source_of
 from .scanning import is_remote, looks_wild

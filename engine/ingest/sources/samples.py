@@ -12,8 +12,8 @@ import polars as pl
 from ...schemas.errors import InputError
 from ...schemas.options import Options
 from ...schemas.tables import TABLES
+from ..files import Source
 from ..problems import Note, listing
-from ..source import Source
 from .scanning import scan
 
 _VALUES = next(table.task for table in TABLES if "samples" in table.formats)

@@ -19,8 +19,7 @@ import polars as pl
 
 from evalengine.schemas.errors import ReadError, not_installed
 
-from ..files import Room, refuse_beyond
-from ..source import Source
+from ..files import Room, Source, refuse_beyond
 
 _KEY = "huggingface"  # in the metadata of Arrow's schemas
 Names = tuple[str, ...]

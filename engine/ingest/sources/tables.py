@@ -21,9 +21,18 @@ from ...metrics.own import loaded, plugins
 from ..annotations.format import Other
 from ..annotations.titles import BY_SIZE, PER_IMAGE, TITLES, may_be_annotations
 from ..dtypes import widened
-from ..files import MemorySize, Room, by_extension, refuse_beyond, refuse_expanding, whole_size
+from ..files import (
+    SEGMENTED,
+    MemorySize,
+    Room,
+    Source,
+    by_extension,
+    of_frame,
+    refuse_beyond,
+    refuse_expanding,
+    whole_size,
+)
 from ..problems import Note
-from ..source import SEGMENTED, Source, of_frame
 from . import formats
 from .explain import explain
 from .objects import COLUMNS, open_object

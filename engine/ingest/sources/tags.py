@@ -19,11 +19,11 @@ from ...schemas.tables import SCHEMES
 from ...schemas.wording import option
 from ..both_sides import check_kinds, datum_notes, same_kind
 from ..dtypes import within
+from ..files import Source
 from ..id_mismatch import check_meet
 from ..ids import ALL, DatumIds
 from ..problems import DatumNouns, Note, count_of, listing
 from ..recognise import Finder
-from ..source import Source
 from .tables import schema_of
 
 if TYPE_CHECKING:

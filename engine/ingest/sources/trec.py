@@ -12,9 +12,8 @@ import msgspec
 import polars as pl
 
 from ...schemas.errors import ReadError
-from ..files import unreadable
+from ..files import Source, unreadable
 from ..problems import Note
-from ..source import Source
 
 # Line layouts of retrieval tools, and their detection from a file's first line.
 

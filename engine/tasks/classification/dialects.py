@@ -9,8 +9,8 @@ import msgspec
 
 from ...dialects import Aims, Dialect, check_costs, of_task
 from ...schemas.contract import words
+from ...schemas.display import Entry, Layout, Spread
 from ...schemas.errors import OptionError
-from ...schemas.layouts import Entry, Layout, Spread
 from ...schemas.option_values import LabelThresholds
 from ...schemas.options import Options
 from ...schemas.wording import option

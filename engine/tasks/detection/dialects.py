@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ...dialects import Dialect, of_task
-from ...schemas.layouts import EACH, PARTS, Entry, Layout
+from ...schemas.display import EACH, PARTS, Entry, Layout
 
 # Rules of detection dialects: matching, arithmetic, defaults of options.
 

@@ -13,7 +13,7 @@ from ... import metrics
 from ...metrics.averages import MEANS, mean_metric, ratio
 from ...metrics.registry import Metric, snake_case
 from ...schemas.arrays import Array
-from ...tallies.cells import Cells
+from ...tallies.datums import Cells
 from ...tallies.stats import Column, StatsView
 from .dialects import Settings
 

@@ -28,16 +28,18 @@ from ..encoding import Workers
 from ..per_datum import OF_VALUES, StatsTallies, no_labels
 from ..task import FittedByRows, Sample, Task
 from .dialects import Settings
-from .encode import Batch, encode_batch, metric_names
-from .findings import (
+from .encode import (
     EXTRA,
     MISSING,
     NAMED,
     TOLD,
     UNLIKE,
+    Batch,
     Findings,
     Some,
+    encode_batch,
     merge_findings,
+    metric_names,
     metric_of,
     notes,
     refuse,

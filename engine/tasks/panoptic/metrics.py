@@ -10,8 +10,8 @@ import numpy as np
 from ...metrics.averages import ratio
 from ...metrics.registry import define
 from ...schemas.arrays import Array
-from ...tallies.cells import Cells
 from ...tallies.counts import STUFF, THING, UNKNOWN, SegmentRows, SegmentView
+from ...tallies.datums import Cells
 from .dialects import Settings
 
 # Panoptic quality: how many segments are found, how well, and both in one number.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from ...dialects import Dialect, TaskSettings, of_task
-from ...schemas.layouts import Entry, Layout
+from ...schemas.display import Entry, Layout
 
 
 class PreferenceRules(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,8 +10,8 @@ import numpy as np
 from ...metrics.averages import LABEL, ratio
 from ...metrics.registry import Metric, define
 from ...schemas.arrays import Array
-from ...tallies.cells import Cells
 from ...tallies.counts import PreferenceView
+from ...tallies.datums import Cells
 from .dialects import Settings
 
 _SIGNIFICANT = 0.05

@@ -10,8 +10,8 @@ import msgspec
 
 from ...dialects import Dialect, TaskSettings, of_task
 from ...schemas.contract import words
+from ...schemas.display import Layout, Spread
 from ...schemas.errors import invalid
-from ...schemas.layouts import Layout, Spread
 from ...schemas.options import Options
 
 # Regression dialects: divisors for targets of 0, and constant targets.

@@ -13,7 +13,7 @@ from ...kernels.retrieval import found_within, log_discounts, rank_sums
 from ...metrics import averages
 from ...metrics.registry import Metric, snake_case
 from ...schemas.arrays import Array
-from ...tallies.cells import parameters
+from ...tallies.datums import parameters
 from ...tallies.stats import Column
 from ..encoding import Workers
 from .by_id import Lists, Ties, count

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from ...dialects import Dialect, TaskSettings, of_task
+from ...schemas.display import Entry, Layout
 from ...schemas.errors import invalid
-from ...schemas.layouts import Entry, Layout
 from ...schemas.options import Options
 from ...schemas.wording import option
 

@@ -45,6 +45,7 @@ from ..pixels import NOTHING, Pair, Pairs, Side, count_maps, opened_pair, quiet,
 from ..rules import renamed
 from ..task import Common, Cuts, LateNotes, Losses, PageFrame, Sample, Task
 from .dialects import Settings
+from .layers import SURFACES, of_maps
 from .metrics.images import OF_IMAGE
 from .naming import (
     IGNORED,
@@ -57,8 +58,6 @@ from .naming import (
     label_codes,
     summed,
 )
-from .surfaces import NEED as SURFACES
-from .surfaces import of_maps
 
 # Label maps that hardly overlap but would if reinterpreted: other numbering, rotation, void.
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ...dialects import Dialect, of_task
-from ...schemas.layouts import Entry, Layout
+from ...schemas.display import Entry, Layout
 from ..detection.dialects import DEFAULTS as OF_BOXES
 from ..detection.dialects import DetectionRules
 

@@ -17,7 +17,7 @@ from ...schemas.contract import words
 from ...schemas.errors import OptionError
 from ...schemas.options import Options
 from ...schemas.wording import option
-from ...tallies.cells import Cells
+from ...tallies.datums import Cells
 from ...tallies.ranked_view import RankedView
 from ..detection.dialects import SINGLE_KEYPOINTS
 from ..detection.metrics import SYMBOLS as _SYMBOLS

@@ -16,7 +16,7 @@ from ...metrics.averages import mean_metric, pooled
 from ...metrics.registry import Metric
 from ...schemas.arrays import Array
 from ...schemas.options import DECLARED
-from ...tallies.cells import parameters
+from ...tallies.datums import parameters
 from ...tallies.stats import Column
 from ...tallies.tables import Coded
 from ..encoding import Workers

@@ -9,7 +9,7 @@ import msgspec
 
 from ...dialects import Dialect, TaskSettings, of_task
 from ...schemas.contract import words
-from ...schemas.layouts import Entry, Layout
+from ...schemas.display import Entry, Layout
 from ...schemas.option_values import chosen_thresholds
 from ...schemas.options import Options
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from ...metrics.registry import define
 from ...schemas.arrays import Array
-from ...tallies.cells import Cells
 from ...tallies.counts import CountsView
+from ...tallies.datums import Cells
 from .dialects import Settings
 
 # Formulas of HOTA, CLEAR and identity. For a zero denominator the value is 0 (LocA: 1), as

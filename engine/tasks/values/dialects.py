@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from ...dialects import Dialect, TaskSettings, of_task
+from ...schemas.display import Layout
 from ...schemas.errors import OptionError, did_you_mean, invalid, unknown
-from ...schemas.layouts import Layout
 from ...schemas.options import DIRECTIONS, Options
 from ...schemas.wording import option
 

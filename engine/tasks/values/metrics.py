@@ -14,8 +14,7 @@ from ...metrics.averages import TRIALS
 from ...metrics.registry import Metric
 from ...schemas.arrays import Array
 from ...schemas.tables import PASSES
-from ...tallies.cells import TOO_LARGE, Cells
-from ...tallies.datums import Labels
+from ...tallies.datums import TOO_LARGE, Cells, Labels
 from ...tallies.draws import Draws
 from ...tallies.paired_values import Paired, PairedView
 from ...tallies.stats import Stats, StatsView

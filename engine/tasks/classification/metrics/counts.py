@@ -28,7 +28,7 @@ from ....metrics.averages import (
 from ....metrics.registry import AsShare, Metric
 from ....schemas.arrays import Array
 from ....schemas.option_values import in_name
-from ....tallies.cells import Cells
+from ....tallies.datums import Cells
 from ....tallies.scored_view import ScoredView
 from ..dialects import Settings
 

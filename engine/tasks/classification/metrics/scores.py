@@ -26,7 +26,7 @@ from ....schemas.arrays import Array
 from ....schemas.errors import ResultError
 from ....schemas.option_values import in_name
 from ....schemas.wording import option
-from ....tallies.cells import Cells, parameters
+from ....tallies.datums import Cells, parameters
 from ....tallies.draws import Draws
 from ....tallies.ranked_points import first_of, last_of, segment_of
 from ....tallies.scored_view import ScoredDraws, ScoredView

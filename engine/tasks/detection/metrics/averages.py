@@ -12,7 +12,7 @@ import polars as pl
 
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
-from ....tallies.cells import Cells, parameters
+from ....tallies.datums import Cells, parameters
 from ....tallies.ranked_view import RankedView
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from ....metrics.registry import Metric
 from ....metrics.thresholds import NOTHING, RULES, Bins, Curve, Rule, best_of, bins_by
 from ....schemas.arrays import Array
 from ....schemas.option_values import in_name
-from ....tallies.cells import Cells, parameters
+from ....tallies.datums import Cells, parameters
 from ....tallies.ranked import by_group
 from ....tallies.ranked_points import Binned, BoxBins
 from ....tallies.ranked_view import RankedView

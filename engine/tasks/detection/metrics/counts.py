@@ -11,7 +11,7 @@ import numpy as np
 from ....metrics.averages import ratio
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
-from ....tallies.cells import Cells, parameters
+from ....tallies.datums import Cells, parameters
 from ....tallies.ranked_view import RankedView
 from ..dialects import KINDS, OF_KINDS, PCK, PCKH, SHOWN, SINGLE_KEYPOINTS, labelled_points, places
 from .averages import (

@@ -12,7 +12,7 @@ import numpy as np
 from ....kernels.sums import agreement
 from ....metrics.averages import with_parameters
 from ....schemas.arrays import Array
-from ....tallies.cells import Cells, parameters
+from ....tallies.datums import Cells, parameters
 from ....tallies.paired_values import Paired, PairedView, Scaled
 from ..dialects import INTERVALS, QUANTILES, SAMPLES, Settings, intervals_of, quantiles_of
 from .errors import (

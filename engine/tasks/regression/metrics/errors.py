@@ -13,7 +13,7 @@ import numpy as np
 from ....kernels.sums import ExactSums, errors_between
 from ....metrics.registry import define
 from ....schemas.arrays import Array
-from ....tallies.cells import TOO_LARGE, Cells
+from ....tallies.datums import TOO_LARGE, Cells
 from ....tallies.paired_values import Paired, PairedView, Scaled
 from ..dialects import SERIES, Settings
 

@@ -12,9 +12,8 @@ import numpy as np
 from ....metrics.averages import by_key, macro, ratio, with_parameters
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
-from ....tallies.cells import Cells
 from ....tallies.counts import Pixels, PixelView
-from ....tallies.datums import Labels
+from ....tallies.datums import Cells, Labels
 from ..dialects import DECLARED, TRUE, Settings
 from .labels import (
     NO_LABEL,

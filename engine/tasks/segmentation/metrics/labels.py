@@ -11,8 +11,8 @@ import numpy as np
 from ....metrics.averages import by_key, macro, ratio
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
-from ....tallies.cells import Cells
 from ....tallies.counts import PixelView
+from ....tallies.datums import Cells
 from ..dialects import DECLARED, TRUE, Settings
 
 # Shared parts of segmentation metrics: labels that count, ratios, rows per label and per key.
