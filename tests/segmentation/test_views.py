@@ -17,7 +17,7 @@ from evalengine.evaluation.summary import summarise
 from evalengine.executors import Threads
 from evalengine.metrics import registry
 from evalengine.tasks.segmentation import spec
-from evalengine.tasks.segmentation.metrics.images import OF_IMAGE, OfImage
+from evalengine.tasks.segmentation.metrics import OF_IMAGE, OfImage
 
 FOUND, TRUTH = some_maps(n=7)
 CITY = ["x", "y", "x", "x", "y", "y", None]

@@ -46,7 +46,7 @@ from ..rules import renamed
 from ..task import Common, Cuts, LateNotes, Losses, PageFrame, Sample, Task
 from .dialects import Settings
 from .layers import SURFACES, of_maps
-from .metrics.images import OF_IMAGE
+from .metrics import OF_IMAGE
 from .naming import (
     IGNORED,
     Names,
