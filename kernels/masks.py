@@ -586,9 +586,7 @@ def _stretches(begin: Array, end: Array, size: int, stretch: Array, place: Array
 
 
 @inner
-def _positions(
-    stretch: Array, filled: int, place: Array, size: int, n_lines: int, position: Array
-) -> None:
+def _positions(stretch: Array, filled: int, place: Array, n_lines: int, position: Array) -> None:
     """Begins and ends of runs across the lines, ascending."""
     for s in range(0, filled, 3):
         for x in range(stretch[s], stretch[s + 1]):
@@ -628,7 +626,7 @@ def transpose(runs: Runs, length: I64, lines: I64) -> Runs:
             place[x] = total
             total += here
         position = np.empty(total, np.int64)
-        _positions(stretch, used, place, size, lines[i], position)
+        _positions(stretch, used, place, lines[i], position)
         if at + total > to_begin.size:
             to_begin, to_end = longer(to_begin, 2 * (at + total)), longer(to_end, 2 * (at + total))
         first_run = at

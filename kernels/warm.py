@@ -8,6 +8,8 @@ from .boxes import candidates, rows_by_datum, truths_by_datum
 from .datums import (
     Level,
     Scoring,
+    add_floats,
+    add_integers,
     by_bucket,
     class_counts,
     count_tiny,
@@ -15,8 +17,10 @@ from .datums import (
     drawn_classes,
     drawn_counts,
     drawn_sums,
+    hash_bytes,
     hash_codes,
     hash_integers,
+    hash_lists,
     hash_rows,
     hash_texts,
     join_slices,
@@ -25,10 +29,10 @@ from .datums import (
     mark,
     measure_slices,
     poisson_counts,
+    sum_rows,
     swap_bits,
     swap_counts,
 )
-from .digests import add_floats, add_integers, hash_bytes, hash_lists, sum_rows
 from .json import powers_of_five, scan_rows
 from .label_maps import colour_ids
 from .labels import majority_order, match_labels, pooled_blocks

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from ..geometry.columns import text_bytes
-from ..kernels.digests import add_floats, add_integers, hash_bytes, hash_lists, sum_rows
+from ..kernels.datums import add_floats, add_integers, hash_bytes, hash_lists, sum_rows
 from ..schemas.arrays import Array
 from ..schemas.contract import LABELS, ROW
 from ..schemas.option_values import HeldTable

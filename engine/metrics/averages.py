@@ -94,7 +94,7 @@ def weighted(view: View, value: Array, where: Array, weight: Array) -> Array:
 
 
 def label_cells(
-    view: ScoredView, value: Array, keep: Array, reason: Array | str, support: Array, **columns: Any
+    value: Array, keep: Array, reason: Array | str, support: Array, **columns: Any
 ) -> Cells:
     """One row per label."""
     return Cells(
@@ -157,7 +157,7 @@ def averaged_ratio(
     rests = (
         {} if trials is None else {TRIALS: trials(counts.right, counts.predicted, counts.actual)}
     )
-    cells = [label_cells(view, shown, present(view, settings), reason, counts.actual, **rests)]
+    cells = [label_cells(shown, present(view, settings), reason, counts.actual, **rests)]
     if not settings.rules.unused_in_means:
         inside = inside & in_use(view)
     sums = [by_key(view, c, inside) for c in (counts.right, counts.predicted, counts.actual)]

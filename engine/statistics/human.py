@@ -708,7 +708,7 @@ def add_human(result: Result, options: Options, score: Verdicts) -> None:
         labels, notes = read_labels(options, result.plan.task, run, ids, score)
         result.notes = [*result.notes, *notes]
         if columns := dict.fromkeys(options.columns_of_datums):
-            values = values.join(_columns(result, options, columns), on="datum_id", how="left")
+            values = values.join(_columns(result, columns), on="datum_id", how="left")
     level = level_of(options)
     n_next = options.label_next if options.label_next is not None else _LISTED
     added, listed = [], []
@@ -756,7 +756,7 @@ def add_human(result: Result, options: Options, score: Verdicts) -> None:
     frames["to_label"] = rows_next.clone
 
 
-def _columns(result: Result, options: Options, columns: Iterable[str]) -> pl.DataFrame:
+def _columns(result: Result, columns: Iterable[str]) -> pl.DataFrame:
     """Return slice columns and the cluster of every datum, as text."""
     if result.datums is not None:
         return result.datums.select("datum_id", *columns)

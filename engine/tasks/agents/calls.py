@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from ...geometry.columns import offsets_of
-from ...kernels.trajectories import match_calls
+from ...kernels.spans import match_calls
 from ...schemas.arrays import Array
 from ...schemas.tables import ARGUMENT_FIELDS, TOOL_FIELDS
 from ..encoding import Workers, ragged

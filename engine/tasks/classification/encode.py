@@ -33,13 +33,10 @@ from ..encoding import (
 # Binary tables: which of the two labels the one score column speaks of.
 
 
-def positive_code(
-    labels: Labels, truth: Array, hard: Array | None, positive_label: Any
-) -> int | None:
+def positive_code(labels: Labels, hard: Array | None, positive_label: Any) -> int | None:
     """Return the code of the label that the score column refers to.
 
     Args:
-        truth: int32 [n], true labels.
         hard: int32 [n], predicted labels, or None.
         positive_label: label given by the user, or None.
 
@@ -522,7 +519,7 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
     elif "score" in table.columns:
         scores, single = _scores(table)
         assert scores is not None
-        only = positive_code(labels, truth, hard, positive_label)
+        only = positive_code(labels, hard, positive_label)
         if only is not None and len(labels.key_names) > 1:
             raise InputError(
                 f"table: {len(labels.key_names)} label keys and one score column of the positive"

@@ -74,9 +74,7 @@ def one_draw(view: ScoredView, weights: Array) -> ScoredView:
     return one
 
 
-def whole_datums(
-    tallies: Tallies, settings: Settings, of: ScoredView
-) -> Iterator[tuple[Tallies, ScoredView]]:
+def whole_datums(tallies: Tallies, of: ScoredView) -> Iterator[tuple[Tallies, ScoredView]]:
     """Yield tallies and views of disjoint sets of datums: for a tally on disk, its parts.
 
     Args:
@@ -249,7 +247,7 @@ def _of_view(
     labels = tallies.labels
     thresholds = np.array(settings.score_thresholds)
     cells: _DatumCells | None = None
-    for part, few in whole_datums(tallies, settings, view):
+    for part, few in whole_datums(tallies, view):
         laid_out = laid or _LaidOut(part, settings)
         part_cells = _cells_of(part, settings, laid_out, few, only_tally=laid is not None)
         cells = part_cells if cells is None else _merged_cells(cells, part_cells)
@@ -425,7 +423,7 @@ def _examples_of(
     labels, most = tallies.labels, settings.pr_curve_max_examples
     shown: pl.DataFrame | None = None
     existing, sums = np.zeros(0, np.int64), ExactSums(0)
-    for part, few in whole_datums(tallies, settings, view):
+    for part, few in whole_datums(tallies, view):
         part_examples, cell, count = _first_of(part, few, max(most, 1))
         existing, sums = _added(existing, sums, cell, count)
         shown = (
@@ -534,17 +532,17 @@ def label_errors_frame(tallies: Tallies, settings: Settings, each_view: EachView
 def _of_key(tallies: Tallies, key: int, codes: Array, empty: pl.DataFrame) -> pl.DataFrame:
     n = codes.size
     sums, counts = ExactSums(n), np.zeros(n, np.int64)
-    for block in _blocks(tallies, key, codes):
+    for block in _blocks(tallies, codes):
         sums.add(block.own, block.given)
         counts += np.bincount(block.given, minlength=n)
     mean = sums.rounded() / np.maximum(counts, 1)
     limit = np.maximum(np.where(counts > 0, mean, _NEVER), _LEAST)
     joint = np.zeros((n, n), np.int64)
-    for block in _blocks(tallies, key, codes):
+    for block in _blocks(tallies, codes):
         guess, sure = sure_labels(block.chance, limit)
         np.add.at(joint, (block.given[sure], guess[sure]), 1)
     cuts = _cuts(tallies, key, codes, to_prune(calibrated(joint, counts)), counts)
-    frames = [_rows(block, limit, cuts) for block in _blocks(tallies, key, codes)]
+    frames = [_rows(block, limit, cuts) for block in _blocks(tallies, codes)]
     if not frames:
         return empty
     suspects = pl.concat(frames)
@@ -558,7 +556,7 @@ def _of_key(tallies: Tallies, key: int, codes: Array, empty: pl.DataFrame) -> pl
     return in_schema(frame, empty.schema)
 
 
-def _blocks(tallies: Tallies, key: int, codes: Array) -> Iterator[_Judged]:
+def _blocks(tallies: Tallies, codes: Array) -> Iterator[_Judged]:
     """Datums of a key that have a label and scores, a part of the run after the other."""
     place = np.full(len(tallies.labels), -1, np.int64)
     place[codes] = np.arange(codes.size)
@@ -657,7 +655,7 @@ def _cuts(tallies: Tallies, key: int, codes: Array, retained: Array, counts: Arr
     wanted = {given: int(counts[given] - retained[given, given]) for given in range(n)}
     lowest: dict[int, Array] = {g: np.zeros(0) for g, m in wanted.items() if m and counts[g] > 1}
     highest = {pair: np.zeros(0) for pair in pairs}
-    for block in _blocks(tallies, key, codes):
+    for block in _blocks(tallies, codes):
         order = np.argsort(block.given, kind="stable")
         start = np.searchsorted(block.given[order], np.arange(n + 1))
         own = block.own

@@ -233,9 +233,7 @@ def find(
         )
     start, order = rows_by_datum(pairs.prediction, ranked.score.size)
     overlaps = Overlaps(start, pairs.ground_truth[order], pairs.iou[order])
-    outcomes = [
-        _errors_at(batch, matched, pairs, overlaps, regular, settings, iou, threads) for iou in ious
-    ]
+    outcomes = [_errors_at(batch, matched, pairs, overlaps, regular, settings, iou) for iou in ious]
     if settings.rules.first_best is None:
         tallies = tuple(_tally(ranked, pairs, one, regular, (BASE, *FIXES)) for one in outcomes)
         unmended: tuple[Ranked, ...] = ()
@@ -248,7 +246,7 @@ def find(
     frame = None
     if shown:
         parts = [
-            _rows(batch, ranked, pairs, overlaps, one, iou)
+            _rows(batch, ranked, overlaps, one, iou)
             for one, iou in zip(outcomes, ious, strict=True)
         ]
         frame = in_order(pl.concat(parts)) if parts else None
@@ -263,7 +261,6 @@ def _errors_at(
     regular: Array,
     settings: Settings,
     iou: float,
-    threads: Workers,
 ) -> _ErrorsAtIou:
     ranked = matched.ranked
     labels = pairs.p_label, pairs.g_label
@@ -434,12 +431,7 @@ def _word(bits: Array) -> Array:
 
 
 def _rows(
-    batch: Batch,
-    ranked: Ranked,
-    pairs: Pairs,
-    overlaps: Overlaps,
-    outcome: _ErrorsAtIou,
-    iou: float,
+    batch: Batch, ranked: Ranked, overlaps: Overlaps, outcome: _ErrorsAtIou, iou: float
 ) -> pl.DataFrame:
     wrong = np.flatnonzero(outcome.kind != NONE)
     prediction = np.repeat(np.arange(ranked.score.size), np.diff(overlaps.start))
@@ -621,7 +613,7 @@ def find_label_errors(
     hit, ignored = ranked.outcomes(ranked.variants.threshold_index(at))
     regular = regular_ground_truths(matched)
     suspects = [
-        *_contradicted(ranked.score, pairs, hit, hit | ignored, regular, at),
+        *_contradicted(ranked.score, pairs, hit | ignored, regular, at),
         _repeated(batch, matched, regular, threads),
         _tiny(matched, regular, len(batch.datums)),
     ]
@@ -629,13 +621,12 @@ def find_label_errors(
 
 
 def _contradicted(
-    score: Array, pairs: Pairs, hit: Array, settled: Array, regular: Array, at: float
+    score: Array, pairs: Pairs, settled: Array, regular: Array, at: float
 ) -> list[_ErrorReason]:
     """Return the label errors contradicted by predictions.
 
     Args:
         score: float64 [n], between 0 and 1.
-        hit: bool [n], true positives.
         settled: bool [n], true positives and predictions that do not count.
         regular: bool [m], ground truths that count.
         at: IoU from which predictions overlap a ground truth.

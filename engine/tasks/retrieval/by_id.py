@@ -191,7 +191,7 @@ def meet_ids(
     """
     keys = [_hashed(side.doc) for side in (run, judged)]
     laid_out, twice = _meet(run, judged, keys, len(queries), workers, repeats=repeats)
-    if not _collides(laid_out, twice, keys, repeats=repeats):
+    if not _collides(laid_out, twice, keys):
         _refuse_repeats(laid_out, twice, queries, repeats=repeats)
         return laid_out
     del laid_out
@@ -243,7 +243,7 @@ def _meet(
     return laid_out, twice
 
 
-def _collides(laid_out: LaidOut, twice: Array, keys: list[Array], *, repeats: bool) -> bool:
+def _collides(laid_out: LaidOut, twice: Array, keys: list[Array]) -> bool:
     """Return True if documents with equal keys differ, among matches and apparent repeats."""
     if laid_out.run.doc.dtype.is_integer():
         return False

@@ -115,7 +115,7 @@ class Sizes:
             )
 
 
-def layers_of(side: Side, sizes: Sizes, settings: Settings, workers: Workers) -> Layers:
+def layers_of(side: Side, sizes: Sizes, workers: Workers) -> Layers:
     """Return the masks of a side; polygons are added by :func:`with_polygons`.
 
     Args:
@@ -369,7 +369,7 @@ def count_layers(
     sizes = Sizes(datums, frames)
     for side in sides:
         sizes.told_by(side)
-    read = [layers_of(side, sizes, settings, workers) for side in sides]
+    read = [layers_of(side, sizes, workers) for side in sides]
     refuse_other_grids(sides)
     read = [
         with_polygons(layers, side, sizes, settings, workers)

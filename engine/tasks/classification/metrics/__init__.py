@@ -64,7 +64,6 @@ SAME = (
 )
 """Metrics, each with its names in other tools, squeezed."""
 
-_COMPLEMENT = "It is 1 - {}."
 _NEGATED = "It is {} with its sign changed."
 
 CLOSE: dict[str, str] = {

@@ -112,7 +112,7 @@ def _recall(settings: Settings, right: Array, predicted: Array, actual: Array) -
 def _selection_rate(view: ScoredView, settings: Settings) -> list[Cells]:
     every = view.judged[:, view.labels.key]
     value = ratio(view.hard.judged, every)
-    return [label_cells(view, value, present(view, settings), NO_TRUTH, every, **{TRIALS: every})]
+    return [label_cells(value, present(view, settings), NO_TRUTH, every, **{TRIALS: every})]
 
 
 FAIRNESS = {
@@ -154,7 +154,7 @@ def _of_datums(view: ScoredView, settings: Settings, *, of: Rate, reason: str) -
     value, inside = ratio(top, bottom, settings.zero_division), members(view, settings)
     rests, key = {TRIALS: bottom}, view.labels.key
     why = np.where(view.judged > 0, reason, NO_TRUTH)
-    cells = [label_cells(view, value, present(view, settings), why[:, key], counts.actual, **rests)]
+    cells = [label_cells(value, present(view, settings), why[:, key], counts.actual, **rests)]
     sums = [by_key(view, part, inside) for part in parts]
     averages = {
         "macro": macro(view, value, inside),
@@ -350,7 +350,7 @@ def _counts(view: ScoredView, settings: Settings) -> list[Cells]:
     fn = counts.actual - tp
     tn = np.maximum(view.rest() - fp, 0.0)
     return [
-        label_cells(view, value, present(view, settings), "", counts.actual, statistic=statistic)
+        label_cells(value, present(view, settings), "", counts.actual, statistic=statistic)
         for statistic, value in (("tp", tp), ("fp", fp), ("fn", fn), ("tn", tn))
     ]
 

@@ -70,7 +70,7 @@ def _filled_auc(view: ScoredView, settings: Settings, area: Array) -> Array:
 def _label_auc(view: ScoredView, settings: Settings) -> list[Cells]:
     area = _filled_auc(view, settings, view.roc_auc)
     keep = scored_rows(view)
-    return [label_cells(view, area, keep, _ONE_CLASS, view.positives)]
+    return [label_cells(area, keep, _ONE_CLASS, view.positives)]
 
 
 def _mean_auc(view: ScoredView, settings: Settings) -> list[Cells]:
@@ -175,7 +175,7 @@ def _only_first_label(view: ScoredView) -> Array:
 def _label_ap(view: ScoredView, settings: Settings) -> list[Cells]:
     value = _filled_precision(view, settings)
     keep = scored_rows(view)
-    return [label_cells(view, value, keep, _NO_TRUTH, view.positives)]
+    return [label_cells(value, keep, _NO_TRUTH, view.positives)]
 
 
 def _mean_ap(view: ScoredView, settings: Settings) -> list[Cells]:
@@ -190,7 +190,7 @@ def _partial_auc(view: ScoredView, settings: Settings) -> list[Cells]:
     lowest = 0.5 * limit * limit
     value = 0.5 * (1 + (area - lowest) / (limit - lowest))
     limits = parameters(max_fpr=limit)
-    return [label_cells(view, value, keep, _ONE_CLASS, view.positives, parameters=limits)]
+    return [label_cells(value, keep, _ONE_CLASS, view.positives, parameters=limits)]
 
 
 def _one_against_one(view: ScoredView, settings: Settings) -> list[Cells]:
@@ -370,7 +370,6 @@ def _best(view: ScoredView, settings: Settings, rule: Rule) -> list[Cells]:
             reason[chosen & (best.tp + best.fp == 0).reshape(view.shape)] = NOTHING
         cells.append(
             label_cells(
-                view,
                 value.reshape(view.shape),
                 keep,
                 reason,
@@ -404,7 +403,7 @@ def _ks(view: ScoredView, settings: Settings) -> list[Cells]:
     gap = np.abs(at.recall - at.fpr).reshape(view.shape)
     keep = curve.shown().reshape(view.shape)
     why = np.where(best.unscored.reshape(view.shape), _NO_SCORE, _ONE_CLASS)
-    return [label_cells(view, gap, keep, why, view.positives)]
+    return [label_cells(gap, keep, why, view.positives)]
 
 
 _KS = Rule(
@@ -443,7 +442,7 @@ def _gain(view: ScoredView, settings: Settings, *, lift: bool) -> list[Cells]:
     keep = curve.shown().reshape(view.shape)
     at_share = parameters(top_share=share)
     value = gain / share if lift else gain
-    return [label_cells(view, value, keep, _NO_TRUTH, view.positives, parameters=at_share)]
+    return [label_cells(value, keep, _NO_TRUTH, view.positives, parameters=at_share)]
 
 
 _BY_SHARE: dict[str, Any] = {"chooses": True, "needs": ("scores",)}
