@@ -175,8 +175,10 @@ def conditions_of(table: pl.DataFrame, least: int) -> Conditions:
             continue
         if values.dtype.is_decimal():
             values = values.cast(pl.Float64)
-        cut = _is_cut(values.dtype)
-        ranges = (cut or values.dtype.is_integer()) and values.n_unique() > (BINS if cut else _FEW)
+        binned = _is_cut(values.dtype)
+        ranges = (binned or values.dtype.is_integer()) and values.n_unique() > (
+            BINS if binned else _FEW
+        )
         conditions, code = _ranges(values, BINS) if ranges else _values(values)
         size = np.bincount(code, minlength=len(conditions))
         common = np.flatnonzero(size >= least)

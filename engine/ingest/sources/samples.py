@@ -52,8 +52,8 @@ def read_samples(source: Source, schema: Mapping[str, pl.DataType], options: Opt
 def _of_lm_eval(source: Source, schema: Mapping[str, pl.DataType], options: Options) -> None:
     rows, datum = source.frame, pl.col("doc_id").alias("datum_id")
     if len(source.files) > 1 and source.format == "ndjson":
-        names = [Path(file) for file in source.files]
-        tasks = [match[1] if (match := _TASK.match(one.name)) else one.stem for one in names]
+        paths = [Path(file) for file in source.files]
+        tasks = [match[1] if (match := _TASK.match(one.name)) else one.stem for one in paths]
         if len({*tasks}) > 1:  # documents are numbered per task
             frames = [
                 scan([file], source.format).with_columns(task=pl.lit(task))
