@@ -335,7 +335,7 @@ class Trajectories(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def matches(self) -> Array:
-        """Matches of each datum, int64 [n, 5]; see :func:`kernels.trajectories.match_calls`."""
+        """Matches of each datum, int64 [n, 5]; see :func:`kernels.spans.match_calls`."""
         plain, codes, similar = self.compared
         n = max(len(plain), 1)
         out = np.zeros((self.predicted.start.size - 1, 5), np.int64)
