@@ -1,4 +1,4 @@
-"""Whole scorecards held against the oracles."""
+"""Checks of whole scorecards against the oracles."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EVERYTHING = [*AVERAGES, *RATES, *CURVES, *DETAILS]
 KEYS = [name for name in NAMES if name != "k"]
 
 RANGES = (("all", (0.0, 1e10)), ("small", (0.0, 2.0)), ("other", (4.0, 12.0)))
-"""Area ranges that boxes of the grid fall on the ends of."""
+"""Area ranges whose bounds equal areas of boxes of the grid."""
 
 GRID = Asked(
     GRID_IOUS, GRID_IOUS, GRID_SCORES, recall_score_threshold=0.25, pr_curve_iou_threshold=0.5
@@ -37,8 +37,8 @@ GRID = Asked(
 
 
 @st.composite
-def asked(draw: st.DrawFn) -> Asked:
-    """Some thresholds of the grid."""
+def some_settings(draw: st.DrawFn) -> Asked:
+    """Choose some thresholds of the grid."""
     ious = tuple(sorted(draw(st.sets(st.sampled_from(GRID_IOUS), min_size=1, max_size=2))))
     return replace(
         GRID,
@@ -56,61 +56,61 @@ modest = settings(
     max_examples=int(os.environ.get("EVALENGINE_EXAMPLES", "8")),
     suppress_health_check=[HealthCheck.data_too_large],
 )
-"""Settings of the property tests; EVALENGINE_EXAMPLES asks for more of them."""
+"""Settings of the property tests; EVALENGINE_EXAMPLES sets the number of examples."""
 
 
 def run(
-    tables: Tables, dialect: str, asked: Asked, metrics: list[str], **options: Any
+    tables: Tables, dialect: str, settings: Asked, metrics: list[str], **options: Any
 ) -> ee.Scorecard:
-    """``score`` with what an oracle was asked."""
-    ranges = {name: limits for name, limits in asked.area_ranges if name is not None}
-    caps = [cap for cap in asked.max_detections if cap is not None]
+    """Call ``score`` with the oracle's settings."""
+    ranges = {name: limits for name, limits in settings.area_ranges if name is not None}
+    caps = [cap for cap in settings.max_detections if cap is not None]
     return tables.score(
         dialect=dialect,
         metrics=metrics,
-        iou_thresholds=list(asked.iou_thresholds),
-        iou_thresholds_to_return=list(asked.returned),
-        score_thresholds=list(asked.score_thresholds),
-        recall_score_threshold=asked.recall_score_threshold,
-        pr_curve_iou_threshold=asked.pr_curve_iou_threshold,
+        iou_thresholds=list(settings.iou_thresholds),
+        iou_thresholds_to_return=list(settings.returned),
+        score_thresholds=list(settings.score_thresholds),
+        recall_score_threshold=settings.recall_score_threshold,
+        pr_curve_iou_threshold=settings.pr_curve_iou_threshold,
         area_ranges=ranges or None,
         max_detections=caps or None,
         **options,
     )
 
 
-def oracle_of(tables: Tables, dialect: str, asked: Asked) -> DetectionOracle:
-    """The oracle for the same tables."""
+def oracle_of(tables: Tables, dialect: str, settings: Asked) -> DetectionOracle:
+    """Make the oracle for the same tables."""
     sides = to_sides(tables.predictions, tables.truths, crowd=DIALECTS[dialect].crowd)
-    return DetectionOracle(sides, dialect, asked)
+    return DetectionOracle(sides, dialect, settings)
 
 
 def check(card: ee.Scorecard, oracle: DetectionOracle, of: tuple[Any, ...] = ()) -> None:
-    """All that was asked for; of a slice (column and value) what is made of slices."""
-    asked = set(card.options.metrics)
+    """Check all requested outputs; of a slice (column and value), the sliced ones."""
+    settings = set(card.options.metrics)
     expected: dict[tuple[Any, ...], float | None] = {}
-    if asked & {*AVERAGES}:
+    if settings & {*AVERAGES}:
         expected |= oracle.averaged()
-    if asked & {*RATES}:
+    if settings & {*RATES}:
         expected |= oracle.counted()
     agree(numbers(of_slice(card.metrics, *of), KEYS), keyed(expected))
-    if "PrecisionRecallCurve" in asked:
+    if "PrecisionRecallCurve" in settings:
         check_score_curve(card, oracle, of)
-    if "InterpolatedPrecisionRecallCurve" in asked:
+    if "InterpolatedPrecisionRecallCurve" in settings:
         check_interpolated(card, oracle, of)
-    if "ConfusionMatrix" in asked:
+    if "ConfusionMatrix" in settings:
         check_confusion(card, oracle, of)
-    if "DetailedPrecisionRecallCurve" in asked and not of:
+    if "DetailedPrecisionRecallCurve" in settings and not of:
         most = card.options.pr_curve_max_examples
         check_examples(card, oracle, 1 if most is None else most)
-    if "Outcomes" in asked and not of:
+    if "Outcomes" in settings and not of:
         check_outcomes(card, oracle)
 
 
 def check_score_curve(
     card: ee.Scorecard, oracle: DetectionOracle, of: tuple[Any, ...] = ()
 ) -> None:
-    """PrecisionRecallCurve: counts and rates at each score threshold."""
+    """Check PrecisionRecallCurve: counts and rates at each score threshold."""
     frame = of_slice(card.curves, *of).filter(pl.col("curve") == "PrecisionRecallCurve")
     frame = frame.filter(pl.col("area").eq_missing(pl.lit(oracle.asked.area_ranges[0][0])))
     assert frame["tn"].null_count() == frame["fpr"].null_count() == frame.height
@@ -133,7 +133,7 @@ def check_score_curve(
 def check_interpolated(
     card: ee.Scorecard, oracle: DetectionOracle, of: tuple[Any, ...] = ()
 ) -> None:
-    """InterpolatedPrecisionRecallCurve: 101 points per label, IoU and area."""
+    """Check InterpolatedPrecisionRecallCurve: 101 points per label, IoU and area."""
     frame = of_slice(card.curves, *of).filter(pl.col("curve") == "InterpolatedPrecisionRecallCurve")
     names = ["label_key", "label_value", "iou_threshold", "area"]
     got: dict[Any, Any] = {}
@@ -157,15 +157,15 @@ def check_interpolated(
 
 
 def check_examples(card: ee.Scorecard, oracle: DetectionOracle, most: int) -> None:
-    """Counts of the detailed curve; each cell shows as many of its own rows as it should."""
-    asked = oracle.asked
-    expected = detailed_cells(oracle, asked.pr_curve_iou_threshold, asked.score_thresholds)
+    """Check counts of the detailed curve, and that each cell shows the right number of its rows."""
+    settings = oracle.asked
+    expected = detailed_cells(oracle, settings.pr_curve_iou_threshold, settings.score_thresholds)
     cells: dict[Any, int] = {}
     shown: dict[Any, Counter[Any]] = {}
     for row in card.examples.iter_rows(named=True):
         names = ("label_key", "label_value", "score_threshold", "outcome", "observation")
         key = tuple(row[name] for name in names)
-        assert abs(row["iou_threshold"] - asked.pr_curve_iou_threshold) < 1e-9
+        assert abs(row["iou_threshold"] - settings.pr_curve_iou_threshold) < 1e-9
         assert cells.setdefault(key, row["count"]) == row["count"]
         assert (row["datum_id"] is None) == (row["geometry"] is None)
         if row["datum_id"] is not None:
@@ -178,7 +178,7 @@ def check_examples(card: ee.Scorecard, oracle: DetectionOracle, most: int) -> No
 
 
 def _box(geometry: str) -> tuple[float, float, float, float]:
-    """Corners of a GeoJSON polygon, which must be a closed ring of a box."""
+    """Read the corners of a GeoJSON polygon, which must be the closed ring of a box."""
     polygon = json.loads(geometry)
     (ring,) = polygon["coordinates"]
     assert (polygon["type"], len(ring), ring[0]) == ("Polygon", 5, ring[-1])
@@ -187,7 +187,7 @@ def _box(geometry: str) -> tuple[float, float, float, float]:
 
 
 def check_confusion(card: ee.Scorecard, oracle: DetectionOracle, of: tuple[Any, ...] = ()) -> None:
-    """The confusion frame at every IoU and score threshold."""
+    """Check the confusion frame at every IoU and score threshold."""
     names = ("label_key", "actual", "predicted", "iou_threshold", "score_threshold")
     got = unique(
         [
@@ -205,12 +205,12 @@ def check_confusion(card: ee.Scorecard, oracle: DetectionOracle, of: tuple[Any, 
 
 
 def check_outcomes(card: ee.Scorecard, oracle: DetectionOracle) -> None:
-    """The outcomes frame at every IoU and score threshold."""
+    """Check the outcomes frame at every IoU and score threshold."""
     names = ("datum_id", "label_key", "label_value", "outcome", "score", "iou")
     got: Counter[Any] = Counter()
     for row in card.outcomes.iter_rows(named=True):
-        told = row["outcome"] == "tp" or row["outcome"].startswith("fn")
-        matched = row["matched_annotation_id"] if told else None
+        matches = row["outcome"] == "tp" or row["outcome"].startswith("fn")
+        matched = row["matched_annotation_id"] if matches else None
         if row["outcome"] == "ignored":
             row["iou"] = None
         at = (row["iou_threshold"], row["score_threshold"])

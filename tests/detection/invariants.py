@@ -1,4 +1,4 @@
-"""What must add up at every threshold, whatever the dialect."""
+"""Sums that must agree at every threshold, in every dialect."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def _labels(frame: pl.DataFrame) -> list[tuple[str, Any]]:
 
 
 def _whole(frame: pl.DataFrame) -> pl.DataFrame:
-    """The rows of the first area range, which the tests call all."""
+    """Return the rows of the first area range, which the tests call all."""
     return frame.filter(pl.col("area").is_null() | (pl.col("area") == "all"))
 
 
 def _cells(card: ee.Scorecard) -> dict[Any, dict[str, int]]:
-    """(label, IoU, score) to tp, fp and fn."""
+    """Map (label, IoU, score) to tp, fp and fn."""
     cells: dict[Any, dict[str, int]] = {}
     frame = _whole(card.metrics).filter(pl.col("metric") == "Counts")
     for row in frame.iter_rows(named=True):
@@ -36,7 +36,7 @@ def _cells(card: ee.Scorecard) -> dict[Any, dict[str, int]]:
 
 
 def _observed(card: ee.Scorecard) -> Counter[Any]:
-    """(label, score, outcome) to the sum of the detailed curve's buckets."""
+    """Map (label, score, outcome) to the sum of the detailed curve's cells."""
     sums: Counter[Any] = Counter()
     cell = [*LABEL, "score_threshold", "outcome", "observation", "count"]
     for *key, _, count in card.examples.select(cell).unique().iter_rows():
@@ -45,7 +45,7 @@ def _observed(card: ee.Scorecard) -> Counter[Any]:
 
 
 def check_sums(card: ee.Scorecard, drawn: Tables) -> None:
-    """All that must add up; ignored predictions and crowds enter no count."""
+    """Check all sums; ignored predictions and crowds are in no count."""
     truths = drawn.truths
     if DIALECTS[card.dialect].crowd and "iscrowd" in truths.columns:
         truths = truths.filter(iscrowd=0)
@@ -63,7 +63,7 @@ def check_sums(card: ee.Scorecard, drawn: Tables) -> None:
 
 
 def check_agreement(card: ee.Scorecard) -> None:
-    """Curves, examples, confusion and outcomes hold the counts of the metrics frame."""
+    """Check that curves, examples, confusion and outcomes contain the counts of metrics."""
     cells = _cells(card)
     observed = _observed(card)
     for row in _whole(card.curves).filter(pl.col("curve") == "PrecisionRecallCurve").to_dicts():
@@ -96,7 +96,7 @@ def check_agreement(card: ee.Scorecard) -> None:
 
 
 def check_monotone(card: ee.Scorecard) -> None:
-    """A higher score threshold never finds more; precision never rises with recall."""
+    """Check that a higher score threshold never adds hits, nor precision rises with recall."""
     cells = _cells(card)
     for (*label, iou, score), counts in cells.items():
         for higher in (s for *_, s in cells if s > score):

@@ -1,4 +1,4 @@
-"""Small random sets as KITTI labels them, on which every rule of its benchmark matters."""
+"""Small random tables with KITTI's labels, in which every rule of its benchmark matters."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def _box(rng: np.random.Generator) -> dict[str, float]:
     return dict(zip(CORNERS, map(float, (left, top, left + wide, top + tall)), strict=True))
 
 
-def drawn_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Predictions and ground truths, in the order of files.
+def random_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Make predictions and ground truths, in the order of files.
 
-    Most predictions are ground truths that were moved a little, or these themselves.
+    Most predictions are slightly moved ground truths or exact copies.
     """
     rng = np.random.default_rng(seed)
-    truths, found = [], []
+    truths, predictions = [], []
     for datum in "abcd"[: rng.integers(1, 5)]:
         own = []
         for _ in range(rng.integers(0, 12)):
@@ -59,7 +59,7 @@ def drawn_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
                 row["box3d"][3:6] = [abs(extent) for extent in row["box3d"][3:6]]
             row["score"] = float(rng.integers(0, 12) / 16)
             row["alpha"] = float(rng.uniform(-3, 3))
-            found.append(row)
+            predictions.append(row)
         truths += own
-    ours, theirs = pl.DataFrame(found, SCHEMA), pl.DataFrame(truths, SCHEMA)
+    ours, theirs = pl.DataFrame(predictions, SCHEMA), pl.DataFrame(truths, SCHEMA)
     return ours.drop("occluded", "truncated"), theirs.drop("score")

@@ -1,4 +1,4 @@
-"""Small random LVIS files, odd on purpose: ids from 0, unsorted, ties, no area, full images."""
+"""Small random LVIS files with odd content: ids from 0, unsorted, ties, no area, full images."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ File = dict[str, list[dict[str, Any]]]
 
 
 class _Drawing:
-    """Draws in one order, which the known answers rest on."""
+    """Random values in a fixed order, on which the known answers depend."""
 
     def __init__(self, seed: int) -> None:
         self.rng = r = np.random.default_rng(seed)
@@ -62,7 +62,7 @@ class _Drawing:
 
 
 def lvis_case(seed: int) -> tuple[File, list[dict[str, Any]]]:
-    """Ground truths and results; every 25th seed has an image of more than 330 results."""
+    """Make ground truths and results; every 25th seed has an image of more than 330 results."""
     drawing = _Drawing(seed)
     r, ids = drawing.rng, drawing.ids
     images = [
@@ -79,13 +79,13 @@ def lvis_case(seed: int) -> tuple[File, list[dict[str, Any]]]:
     truths = [drawing.truth(number + 1) for number in range(n)]
     n = int(r.integers(1, 12 * len(ids)))
     drawing.ties = bool(r.random() < 0.6)
-    found = []
+    result = []
     for _ in range(n):
         if truths and r.random() < 0.6:
-            found.append(drawing.near(truths[int(r.integers(len(truths)))]))
+            result.append(drawing.near(truths[int(r.integers(len(truths)))]))
         else:
-            found.append(drawing.found(int(r.choice(ids))))
+            result.append(drawing.found(int(r.choice(ids))))
     if seed % 25 == 0:
-        found += [drawing.found(ids[0]) for _ in range(330)]
-    found = [found[i] for i in r.permutation(len(found))]
-    return {"images": images, "categories": categories, "annotations": truths}, found
+        result += [drawing.found(ids[0]) for _ in range(330)]
+    result = [result[i] for i in r.permutation(len(result))]
+    return {"images": images, "categories": categories, "annotations": truths}, result

@@ -1,4 +1,4 @@
-"""Small random tables of oriented boxes on which ties, crowds and degenerate boxes happen."""
+"""Small random tables of oriented boxes with ties, crowds and degenerate boxes."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ def _boxes(rng: np.random.Generator, n: int, size: float) -> Any:
     return boxes
 
 
-def drawn_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Predictions and ground truths: datum_id, label_value, obb; score; iscrowd, area.
+def random_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Make predictions and ground truths: datum_id, label_value, obb; score; iscrowd, area.
 
-    Some predictions are ground truths that were moved a little, some are these themselves; scores
-    are few; sizes lie around the ends of COCO's area ranges.
+    Some predictions are slightly moved ground truths, and some are exact copies. There are few
+    distinct scores, and sizes are close to the bounds of COCO's area ranges.
     """
     rng = np.random.default_rng(seed)
     n, m = rng.integers(0, 40), rng.integers(0, 25)
     size = float(rng.choice([4.0, 36.0, 110.0]))
-    truth, found = _boxes(rng, m, size), _boxes(rng, n, size)
+    truth, result = _boxes(rng, m, size), _boxes(rng, n, size)
     rows = rng.integers(0, 4, n), rng.choice(["a", "b"], n)
     theirs = rng.integers(0, 4, m), rng.choice(["a", "b"], m)
     datum, label = rows[0].copy(), rows[1].copy()
@@ -36,13 +36,13 @@ def drawn_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         moved = rng.random(n) < 0.7
         shift = rng.normal(size=(n, 5)) * [0.1 * size, 0.1 * size, 0, 0, 0.1]
         shift *= rng.choice([0.0, 1.0], (n, 1), p=[0.1, 0.9])
-        found[moved] = (truth[of] + shift)[moved]
+        result[moved] = (truth[of] + shift)[moved]
         datum[moved], label[moved] = theirs[0][of][moved], theirs[1][of][moved]
     if rng.random() < 0.3:
-        for side in (truth, found):
+        for side in (truth, result):
             side[rng.random(len(side)) < 0.2, 3] = 0.0
     predictions = pl.DataFrame(
-        {"datum_id": datum, "label_value": label, "obb": found.tolist(),
+        {"datum_id": datum, "label_value": label, "obb": result.tolist(),
          "score": rng.choice(np.arange(8) / 8, n)},
         schema={"datum_id": pl.Int64, "label_value": pl.String, "obb": pl.List(pl.Float64),
                 "score": pl.Float64},

@@ -1,4 +1,4 @@
-"""Random COCO keypoint files, odd ones among them, and pycocotools' arrays of them."""
+"""Random COCO keypoint files with odd content, and pycocotools' arrays for them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ Rows = list[dict[str, Any]]
 
 
 def pose_files(rng: np.random.Generator, k: int = 17) -> tuple[File, Rows]:
-    """Ground truths and results of k points.
+    """Make ground truths and results of k points.
 
-    People of no labelled point, of one that the file counts otherwise, without area, twice in one
-    place, crowds; results in the very place, more than 20 in an image, with and without boxes,
-    equal scores; whole numbers and fractions.
+    People without a labelled point, with a wrong count of points, without area, twice in one place,
+    and crowds. Results at the exact place, more than 20 per image, with and without boxes, with
+    equal
+    scores; integers and fractions.
     """
     whole, boxed = rng.random() < 0.3, rng.random() < 0.3
     images = [{"id": i} for i in range(1, int(rng.integers(2, 8)))]
     categories = [{"id": c, "name": f"c{c}"} for c in range(1, int(rng.integers(2, 5)))]
     truths: Rows = []
-    found: Rows = []
+    result: Rows = []
 
     def about(centre: Any, spread: float) -> np.ndarray:
         points = centre + rng.normal(0, spread, (k, 2))
@@ -39,10 +40,10 @@ def pose_files(rng: np.random.Generator, k: int = 17) -> tuple[File, Rows]:
             mine: Rows = []
             for _ in range(int(rng.integers(0, 5))):
                 points = about(rng.uniform(20, 180, 2), float(rng.choice([5, 20, 60])))
-                seen = rng.choice([0, 1, 2], k, p=[0.4, 0.3, 0.3]) * (rng.random() > 0.15)
+                visible = rng.choice([0, 1, 2], k, p=[0.4, 0.3, 0.3]) * (rng.random() > 0.15)
                 low, (w, h) = points.min(axis=0), np.ptp(points, axis=0)
-                counted = int((seen > 0).sum())
-                numbers = np.c_[np.where(seen[:, None] > 0, points, 0), seen].ravel().tolist()
+                counted = int((visible > 0).sum())
+                numbers = np.c_[np.where(visible[:, None] > 0, points, 0), visible].ravel().tolist()
                 mine.append(
                     {
                         **place,
@@ -63,7 +64,7 @@ def pose_files(rng: np.random.Generator, k: int = 17) -> tuple[File, Rows]:
                     points = about(centre, float(rng.choice([0, 0.5, 3, 10])))
                 w, h = np.ptp(points, axis=0)
                 box = [*points.min(axis=0).tolist(), float(w * rng.uniform(0.5, 2)), float(h)]
-                found.append(
+                result.append(
                     {
                         **place,
                         "keypoints": np.c_[points, np.ones(k)].ravel().tolist(),
@@ -71,23 +72,25 @@ def pose_files(rng: np.random.Generator, k: int = 17) -> tuple[File, Rows]:
                         **({"bbox": box} if boxed else {}),
                     }
                 )
-    if not found:  # pycocotools cannot read an empty list
-        found = [{**place, "keypoints": [1.0] * (3 * k), "score": 0.5}]
+    if not result:  # pycocotools cannot read an empty list
+        result = [{**place, "keypoints": [1.0] * (3 * k), "score": 0.5}]
     for i, one in enumerate(truths):
         one["id"] = i + 1
-    return {"images": images, "annotations": truths, "categories": categories}, found
+    return {"images": images, "annotations": truths, "categories": categories}, result
 
 
-def pycocotools_of(truths: File, found: Rows, sigmas: Sequence[float] | None = None) -> COCOeval:
-    """pycocotools' evaluation."""
+def pycocotools_of(
+    truths: File, predictions: Rows, sigmas: Sequence[float] | None = None
+) -> COCOeval:
+    """Run pycocotools' evaluation."""
     with contextlib.redirect_stdout(io.StringIO()):
         ours = COCO()
         ours.dataset = copy.deepcopy(truths)
         ours.createIndex()
-        made = COCOeval(ours, ours.loadRes(copy.deepcopy(found)), "keypoints")
+        result = COCOeval(ours, ours.loadRes(copy.deepcopy(predictions)), "keypoints")
         if sigmas is not None:
-            made.params.kpt_oks_sigmas = np.array(sigmas)
-        made.evaluate()
-        made.accumulate()
-        made.summarize()
-    return made
+            result.params.kpt_oks_sigmas = np.array(sigmas)
+        result.evaluate()
+        result.accumulate()
+        result.summarize()
+    return result

@@ -1,4 +1,4 @@
-"""Small random detection tables on which ties, exact thresholds and degenerate boxes happen."""
+"""Small random detection tables with ties, exact thresholds and degenerate boxes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import evalengine as ee
 from evalengine import dialects
 
 GRID_IOUS = (0.25, 1 / 3, 0.5, 0.6, 0.75, 1.0)
-"""Thresholds that boxes of the grid meet exactly."""
+"""Thresholds that IoUs of the grid equal exactly."""
 
 GRID_SCORES = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Scores drawn, which are thresholds too; negative ones and -0.0 are drawn beside them."""
+"""Random scores, which are also thresholds; negative ones and -0.0 occur in addition."""
 
 _INTEGER_LABELS = (-1, 3, 12)
 _STRING_LABELS = ("a", "b", "ab")
@@ -29,9 +29,9 @@ BOX_DIALECTS = [
     name
     for name in dialects.names("detection")
     if "bbox" in (rules := dialects.get("detection", name).rules).compares
-    and not rules.difficulties  # which rest on columns that these tables lack
+    and not rules.difficulties  # need columns that these tables do not have
 ]
-"""Those that compare boxes."""
+"""Dialects that compare boxes."""
 
 
 Row = tuple[Any, str, tuple[float, float, float, float]]
@@ -40,7 +40,7 @@ Row = tuple[Any, str, tuple[float, float, float, float]]
 
 @dataclass(frozen=True)
 class Tables:
-    """Both sides, as ``score`` takes them."""
+    """Both sides, as ``score`` accepts them."""
 
     predictions: pl.DataFrame
     truths: pl.DataFrame
@@ -51,24 +51,24 @@ class Tables:
         return sorted({*self.predictions["datum_id"], *self.truths["datum_id"]})
 
     def where(self, condition: pl.Expr) -> Tables:
-        """Some rows of both sides."""
+        """Select rows of both sides."""
         return Tables(self.predictions.filter(condition), self.truths.filter(condition))
 
     def on(self, datums: Sequence[Any]) -> Tables:
-        """The rows of some datums."""
+        """Select the rows of some datums."""
         return self.where(pl.col("datum_id").is_in(list(datums)))
 
     def score(self, **options: Any) -> ee.Scorecard:
-        """A run on them."""
+        """Score the tables."""
         return ee.score(self.predictions, self.truths, task="detection", **options)
 
 
 def more_tables(dialect: str, ids: pl.Series, labels: pl.Series) -> dict[str, pl.DataFrame]:
-    """Tables that a dialect asks for: every label was looked for, and some not exhaustively."""
+    """Make the tables that a dialect needs: all labels are verified, some not exhaustively."""
     if not dialect.startswith(("lvis", "openimages")):
         return {}
     every, ids = labels.unique().sort().implode(), ids.unique().sort()
-    own = ids.cast(pl.String).str.split("#").list.first()  # of a repeated datum
+    own = ids.cast(pl.String).str.split("#").list.first()  # id of the original of a repeated datum
     some = own.str.contains("[0369]$")
     lists = pl.select(negative_labels=every, partial_labels=every.list.head(1))
     datums = pl.DataFrame({"datum_id": ids, "some": some}).join(lists, how="cross")
@@ -91,7 +91,7 @@ _BOXES = (
     (9.0, 9.0, 9.0, 9.0),
     (7.0, 0.0, 9.0, 1.0),
 )
-"""Few boxes, so that overlaps are often equal; empty ones among them."""
+"""Few boxes, so that overlaps are often equal; some are empty."""
 
 _SIZES = (0, 1, 2, 4, 6, 9, 12, 12)
 _SCORES = (*GRID_SCORES, *GRID_SCORES, -0.0, -0.5)
@@ -114,12 +114,12 @@ def _rows(
 def tables(
     draw: st.DrawFn, *, crowd: bool = False, area: bool = False, most: int = 12, keys: int = 2
 ) -> Tables:
-    """Both sides, one of which may be empty; otherwise they have a datum in common.
+    """Make both sides, of which one may be empty; otherwise they share a datum.
 
     Args:
         draw: given by hypothesis.
         crowd: whether ground truths may have the column ``iscrowd``.
-        area: whether they may have ``area``, unlike the box's.
+        area: whether they may have ``area``, different from the box's.
         most: largest number of rows of a side.
         keys: largest number of label keys; with 1, the column is missing.
     """
@@ -131,7 +131,7 @@ def tables(
     sizes = tuple(size for size in _SIZES if size <= most)
     n = draw(st.sampled_from(sizes))
     m = draw(st.sampled_from(sizes if n else sizes[1:]))
-    # Drawn one by one, values repeat too rarely for ties within a datum and label.
+    # Values from separate draws repeat too rarely for ties within a datum and label.
     rng = random.Random(draw(st.integers(0, 10**6)))
 
     def pick(values: Sequence[Any]) -> list[Any]:
@@ -167,7 +167,7 @@ def _frame(
 
 
 def table(rows: Sequence[Row], scores: Sequence[float] | None = None) -> pl.DataFrame:
-    """A table written by hand; ground truths, without scores, get annotation ids 0, 1, ..."""
+    """Make a table by hand; ground truths, without scores, get annotation ids 0, 1, ..."""
     frame = pl.DataFrame(
         {
             "datum_id": [row[0] for row in rows],
@@ -188,9 +188,11 @@ def crowded_tables(
 ) -> Tables:
     """Larger random tables with crowds, areas unlike the boxes' and repeated scores.
 
-    Ground truths stand close to one another; predictions are shifted ground truths of the same
-    or another label, or stray boxes. Coordinates are arbitrary floats. Some labels and datums
-    stand on one side only.
+    Ground truths are close to one another. Predictions are shifted ground truths of the same or
+    another
+    label, or stray boxes. Coordinates are arbitrary floats. Some labels and datums occur on one
+    side
+    only.
 
     Args:
         seed: of the random generator.

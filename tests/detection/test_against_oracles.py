@@ -1,4 +1,4 @@
-"""Every dialect and metric against the oracles, on random tables full of ties."""
+"""Every dialect and metric against the oracles, on random tables with many ties."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from detection.checking import (
     EVERYTHING,
     RANGES,
     RATES,
-    asked,
     check,
     modest,
     oracle_of,
     run,
+    some_settings,
 )  # fmt: skip
 from detection.invariants import check_agreement, check_sums
 from detection.strategies import GRID_SCORES, Tables, crowded_tables, tables
@@ -31,17 +31,17 @@ ALL_DIALECTS = (*NO_RANGES, "coco")
 
 
 @pytest.mark.parametrize("dialect", NO_RANGES)
-@given(tables(crowd=True), asked())
+@given(tables(crowd=True), some_settings())
 @modest
 def test_everything(dialect: str, drawn: Tables, given_options: Asked) -> None:
-    """All metrics of one run, without area ranges and caps."""
+    """All metrics in one run, without area ranges and caps."""
     card = run(drawn, dialect, given_options, EVERYTHING, pr_curve_max_examples=2)
     check(card, oracle_of(drawn, dialect, given_options))
     check_sums(card, drawn)
 
 
 @pytest.mark.parametrize("dialect", ALL_DIALECTS)
-@given(tables(crowd=True, area=True), asked())
+@given(tables(crowd=True, area=True), some_settings())
 @modest
 def test_area_ranges_and_caps(dialect: str, drawn: Tables, given_options: Asked) -> None:
     """Averages, counts and curves by area range, under several caps."""
@@ -50,10 +50,10 @@ def test_area_ranges_and_caps(dialect: str, drawn: Tables, given_options: Asked)
     check(card, oracle_of(drawn, dialect, options))
 
 
-@given(tables(crowd=True, keys=1), asked(), st.sampled_from((0, 1, 5)))
+@given(tables(crowd=True, keys=1), some_settings(), st.sampled_from((0, 1, 5)))
 @modest
 def test_details_of_coco_tables(drawn: Tables, given_options: Asked, most: int) -> None:
-    """Tables without label keys, with one unbounded area range and a cap that never bites."""
+    """Tables without label keys, with one unbounded area range and a cap that is never reached."""
     options = replace(given_options, area_ranges=RANGES[:1], max_detections=(100,))
     card = run(drawn, "coco", options, EVERYTHING, pr_curve_max_examples=most)
     check(card, oracle_of(drawn, "coco", options))
@@ -62,7 +62,7 @@ def test_details_of_coco_tables(drawn: Tables, given_options: Asked, most: int) 
 
 @pytest.mark.parametrize("dialect", ALL_DIALECTS)
 def test_sums_of_large_tables(dialect: str) -> None:
-    """Many overlaps; predictions beyond a cap and areas outside the first range."""
+    """Many overlaps, predictions beyond a cap, and areas outside the first range."""
     drawn = crowded_tables(30, datums=15)
     options: dict[str, Any] = {"task": "detection", "dialect": dialect, "metrics": EVERYTHING}
     sides = drawn.predictions, drawn.truths

@@ -1,6 +1,6 @@
-"""Area ranges where boxes are compared and rows have masks or polygons alone: pycocotools' rule.
+"""Area ranges if boxes are compared and rows have only masks or polygons: pycocotools' rule.
 
-``loadRes`` takes the area of results without a bbox from their mask, of those with one from that.
+``loadRes`` takes the area of results without a box from their mask, otherwise from the box.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ TOLD = "rows without a box go in area ranges by mask or polygon, not by the box 
 
 
 def _files(folder: Path, seed: int, boxes: str) -> tuple[str, str]:
-    """Masks, crowds and polygons; who has a box beside: ``none``, ``all`` or ``truths``."""
+    """Write masks, crowds and polygons; ``boxes`` selects rows with boxes:
+
+    ``none``, ``all``, ``truths``.
+    """
     truths, results = random_files(seed, images=14)
     size = {image["id"]: (image["height"], image["width"]) for image in truths["images"]}
     for one in truths["annotations"]:
@@ -43,7 +46,7 @@ def _files(folder: Path, seed: int, boxes: str) -> tuple[str, str]:
 
 
 def _tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Both sides as tables of masks with the box around each, and its area in pixels."""
+    """Make both sides as tables of masks with the box around each, and its area in pixels."""
     truths, results = random_files(seed, images=14)
     size = {image["id"]: (image["height"], image["width"]) for image in truths["images"]}
     sides = []
@@ -75,7 +78,7 @@ CORNERS = ("xmin", "ymin", "xmax", "ymax")
 @pytest.mark.parametrize("boxes", ["truths", "all"])
 @pytest.mark.parametrize("seed", range(40, 43))
 def test_coco(tmp_path: Path, seed: int, boxes: str) -> None:
-    """Masks alone and masks beside boxes, against crowds, over COCO's ranges and finer ones."""
+    """Rows with only masks, or with masks and boxes, over COCO's area ranges and finer ones."""
     predictions, truths = _files(tmp_path, seed, boxes)
     card = ee.score(predictions, truths, dialect="coco", iou_type="bbox")
     theirs = coco_eval(truths, predictions, "bbox")
@@ -89,48 +92,49 @@ def test_coco(tmp_path: Path, seed: int, boxes: str) -> None:
 
 @pytest.mark.parametrize("seed", range(50, 54))
 def test_boxes_missing_in_some_rows(seed: int) -> None:
-    """Each row by itself; ground truths without an annotated area like predictions; all dialects
-    that follow pycocotools."""
-    found, truths = _tables(seed)
+    """Areas follow each row, in all dialects of pycocotools; so do truths without an annotated
+    area.
+    """
+    predictions, truths = _tables(seed)
     own = pl.int_range(pl.len()) % 3 == 0
     by_row = pl.when(own).then(
         (pl.col("xmax") - pl.col("xmin")) * (pl.col("ymax") - pl.col("ymin"))
     )
     theirs, _, _ = run_coco(
-        found.with_columns(area=by_row.otherwise("area")),
+        predictions.with_columns(area=by_row.otherwise("area")),
         truths.with_columns(area=by_row.otherwise("area")),
         area_ranges=RANGES,
     )
     sides = [
         side.drop("area").with_columns(pl.when(own).then(name).alias(name) for name in CORNERS)
-        for side in (found, truths)
+        for side in (predictions, truths)
     ]
-    how: dict[str, Any] = {
+    options: dict[str, Any] = {
         "iou_type": "bbox",
         "area_ranges": RANGES,
         "max_detections": [1, 10, 100],
     }
-    card = ee.score(*sides, dialect="coco", **how)
+    card = ee.score(*sides, dialect="coco", **options)
     same_arrays(card.to_coco(), theirs)
     assert sum("without a box" in note for note in card.notes) == 2
     keys = ["metric", "label_value", "iou_threshold", "area", "max_detections"]
     wanted = pl.col("metric").is_in(["AP", "AR", "mAP", "mAR", "mAPAveragedOverIOUs"])
-    standard = ee.score(*sides, dialect="standard", **how).metrics.filter(wanted)
+    standard = ee.score(*sides, dialect="standard", **options).metrics.filter(wanted)
     coco = card.metrics.filter(wanted)
     assert standard.select(*keys, "value").equals(coco.select(*keys, "value"))
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_polygons(seed: int) -> None:
-    """Predictions of triangles alone, whose area is half that of the boxes around them."""
+    """Predictions are only triangles, whose area is half that of the boxes around them."""
     rng = np.random.default_rng(seed)
     n = 120
-    near, size = rng.integers(0, 40, (n, 2)), rng.integers(1, 30, (n, 2))
+    corner, size = rng.integers(0, 40, (n, 2)), rng.integers(1, 30, (n, 2))
     boxes = pl.DataFrame(
         {
             "datum_id": rng.integers(0, 6, n),
             "label_value": rng.choice(["a", "b"], n),
-            **dict(zip(CORNERS, np.c_[near, near + size].T.astype(float), strict=True)),
+            **dict(zip(CORNERS, np.c_[corner, corner + size].T.astype(float), strict=True)),
             "score": rng.integers(0, 9, n) / 9,
         }
     )
@@ -147,7 +151,7 @@ def test_polygons(seed: int) -> None:
 
 
 def test_polygons_that_cross_themselves_have_no_area() -> None:
-    """They are refused where their area matters alone, with the way out."""
+    """They are refused only if their area matters, with a remedy."""
     bow = pl.DataFrame(
         {"datum_id": [1], "label_value": ["a"], "score": [0.5],
          "polygon": [[0.0, 0.0, 9.0, 9.0, 9.0, 0.0, 0.0, 9.0]]}
@@ -162,14 +166,14 @@ def test_polygons_that_cross_themselves_have_no_area() -> None:
 
 
 def test_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where only some buckets have rows without a box, all outputs are those of one run."""
-    found, truths = _tables(60)
+    """Outputs are those of one run, even if only some buckets have rows without a box."""
+    predictions, truths = _tables(60)
     own = pl.col("datum_id") % 2 == 0
     sides = tuple(
         side.drop("area").with_columns(
             *(pl.when(own).then(name).alias(name) for name in CORNERS), third=pl.col("datum_id") % 3
         )
-        for side in (found, truths)
+        for side in (predictions, truths)
     )
     metrics = ["mAP", "mAR", "AP", "Counts", "ConfusionMatrix", "Outcomes",
                "DetailedPrecisionRecallCurve"]  # fmt: skip
@@ -177,9 +181,9 @@ def test_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     options = {"dialect": "coco", "iou_type": "bbox", "metrics": metrics, "by": ["third"]}
     card = same_as_in_memory(Case(sides, options), "detection", tmp_path)
     third = pl.col("datum_id") % 3
-    filled = [side.drop("area").with_columns(third=third) for side in (found, truths)]
-    how = {**options, "area_ranges": {"all": (0, 1e10)}}
-    boxed, alone = (ee.score(*both, **how) for both in (filled, sides))
+    filled = [side.drop("area").with_columns(third=third) for side in (predictions, truths)]
+    settings = {**options, "area_ranges": {"all": (0, 1e10)}}
+    boxed, single = (ee.score(*both, **settings) for both in (filled, sides))
     for name in ("metrics", "confusion", "outcomes", "examples"):
-        assert alone.frame(name).equals(boxed.frame(name)), name
+        assert single.frame(name).equals(boxed.frame(name)), name
     assert card.confusion.equals(boxed.confusion)

@@ -18,15 +18,15 @@ BY = ("position", "size", "position and size")
 
 
 def tables(score: Any, right: Any, box: Any, size: tuple[int, int]) -> dict[str, pl.DataFrame]:
-    """An image for every box, which has a ground truth of its own where it is right."""
+    """Make one image per box; it has a ground truth if the box is right."""
     n = len(score)
-    found = pl.DataFrame(
+    predictions = pl.DataFrame(
         {"datum_id": np.arange(n), "label_value": ["a"] * n, "score": np.asarray(score, float),
          **dict(zip(CORNERS, np.asarray(box, float).T, strict=True))}
     )  # fmt: skip
-    truth = found.filter(pl.Series(np.asarray(right, bool))).drop("score")
+    truth = predictions.filter(pl.Series(np.asarray(right, bool))).drop("score")
     images = pl.DataFrame({"datum_id": np.arange(n)}).with_columns(height=size[0], width=size[1])
-    return {"predictions": found, "ground_truths": truth, "datums": images}
+    return {"predictions": predictions, "ground_truths": truth, "datums": images}
 
 
 def scored(of: dict[str, pl.DataFrame], **options: Any) -> ee.Scorecard:
@@ -35,26 +35,30 @@ def scored(of: dict[str, pl.DataFrame], **options: Any) -> ee.Scorecard:
 
 @pytest.mark.parametrize("number", range(12))
 def test_numbers_of_netcal(number: int) -> None:
-    """netcal leaves the gaps of small bins out, and weighs by all boxes nevertheless."""
+    """netcal skips small bins, but still weights by all boxes."""
     case = known_answers("analysis", "netcal")["cases"][number]
     of = tables(case["score"], case["right"], case["box"], case["size"])
-    asked = {"n_bins": case["n_bins"], "box_bins": case["box_bins"], "least_in_bin": case["least"]}
-    card = scored(of, metrics=["BoxECE", "ECE"], **asked)
+    options = {
+        "n_bins": case["n_bins"],
+        "box_bins": case["box_bins"],
+        "least_in_bin": case["least"],
+    }
+    card = scored(of, metrics=["BoxECE", "ECE"], **options)
     assert card.value("ECE", average="micro") == pytest.approx(case["ece"]["plain"][0], abs=1e-12)
     rows = card.metrics.filter(metric="BoxECE", average="micro")
     for by in BY:
-        theirs, kept = case["ece"][by]
+        theirs, kept_bins = case["ece"][by]
         row = rows.row(by_predicate=pl.col("statistic") == by, named=True)
-        assert row["support"] == kept
-        if not kept:
+        assert row["support"] == kept_bins
+        if not kept_bins:
             assert row["value"] is None
             assert row["reason"].startswith("no bin with")
             continue
-        assert row["value"] * kept / len(case["score"]) == pytest.approx(theirs, abs=1e-12)
+        assert row["value"] * kept_bins / len(case["score"]) == pytest.approx(theirs, abs=1e-12)
 
 
 def test_places_behind_the_error() -> None:
-    """Places of every box one by one; the errors of places make up that of the whole."""
+    """Bins are those of each box; the errors of bins add up to the total error."""
     rng = np.random.default_rng(2)
     n, k = 200, 3
     centre, half = rng.uniform(0, [90, 60], (n, 2)), rng.uniform(2, [45, 30], (n, 2))
@@ -67,17 +71,17 @@ def test_places_behind_the_error() -> None:
         inside = defaultdict(list)
         for i, place in enumerate(np.minimum((shares[by] * k).astype(int), k - 1)):
             inside[tuple(place)].append(i)
-        errors, kept = [], []
+        errors, kept_bins = [], []
         for (x, y), rows in inside.items():
-            told = f'{{"{names[0]}": {x / k}, "{names[1]}": {y / k}}}'
-            own = dict(frame.filter(parameters=told).select("statistic", "value").iter_rows())
+            key = f'{{"{names[0]}": {x / k}, "{names[1]}": {y / k}}}'
+            own = dict(frame.filter(parameters=key).select("statistic", "value").iter_rows())
             assert own["share"] == pytest.approx(len(rows) / n)
             assert own["confidence"] == pytest.approx(score[rows].mean())
             assert own["precision"] == pytest.approx(right[rows].mean())
             parts = [[i for i in rows if (score[i] >= 0.5) == high] for high in (False, True)]
             counted = [part for part in parts if len(part) >= 4]
             m = sum(map(len, counted))
-            kept.append(m)
+            kept_bins.append(m)
             if not m:
                 assert own["ece"] is None
                 continue
@@ -86,10 +90,10 @@ def test_places_behind_the_error() -> None:
             assert own["ece"] == pytest.approx(sum(gaps) / m)
         assert frame.filter(pl.col("parameters").str.contains(names[0])).height == 4 * len(inside)
         whole = card.value("BoxECE", average="micro", statistic=by)
-        assert whole == pytest.approx(sum(errors) / sum(kept))
+        assert whole == pytest.approx(sum(errors) / sum(kept_bins))
 
 
-def test_what_cannot_be_told() -> None:
+def test_undefined_values_have_a_reason() -> None:
     box = [[0, 0, 5, 5], [1, 1, 6, 6]]
     of = tables([0.2, 1.5], [True, True], box, (10, 10))
     card = scored(of, least_in_bin=1)
@@ -99,8 +103,8 @@ def test_what_cannot_be_told() -> None:
     unsized = {**of, "datums": of["datums"].drop("height")}
     with refused("metric_unfit", match="no size"):
         scored(unsized)
-    told = scored(unsized, metrics=["BoxECE", "mAP"])
-    assert any("BoxECE skipped" in note for note in told.notes)
+    result = scored(unsized, metrics=["BoxECE", "mAP"])
+    assert any("BoxECE skipped" in note for note in result.notes)
     some = of["datums"].with_columns(height=pl.Series([10, None]))
     with refused("image_size_missing", count=1):
         scored({**of, "datums": some})
@@ -109,7 +113,7 @@ def test_what_cannot_be_told() -> None:
             scored(of, **{name: value})
 
 
-def test_intervals_hold_the_number() -> None:
+def test_intervals_contain_the_number() -> None:
     rng = np.random.default_rng(3)
     n = 300
     score = rng.random(n)

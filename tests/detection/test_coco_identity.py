@@ -1,4 +1,4 @@
-"""The ``coco`` dialect is pycocotools to the bit, and ``standard`` is it without caps."""
+"""The ``coco`` dialect equals pycocotools to the bit; ``standard`` is the same without caps."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ IOUS = [x / 100 for x in range(50, 100, 5)]
 
 
 def coco_of(drawn: Tables, **options: Any) -> Any:
-    """``to_coco()`` of a run."""
+    """Return ``to_coco()`` of a run."""
     card = drawn.score(dialect="coco", **options)
     return card.to_coco()
 
 
 def run_of(drawn: Tables, **options: Any) -> Any:
-    """pycocotools on the same tables."""
+    """Run pycocotools on the same tables."""
     return run_coco(drawn.predictions, drawn.truths, **options)[0]
 
 
 @pytest.mark.parametrize(("seed", "strings"), [(0, False), (1, True), (2, False), (3, True)])
 def test_large_tables(seed: int, strings: bool) -> None:
-    """Crowds, areas unlike the boxes', ties in score, labels on one side only; any threads."""
+    """Crowds, areas unlike the boxes', ties in score, labels on one side only; any number of
+    threads.
+    """
     drawn = crowded_tables(seed, strings=strings, datums=40)
     theirs, _, labels = run_coco(drawn.predictions, drawn.truths)
     ours = coco_of(drawn, threads=(None, 1, 2, 5)[seed])
@@ -52,17 +54,17 @@ def test_small_tables(drawn: Tables) -> None:
 @given(tables(crowd=True, area=True, keys=2))
 @modest
 def test_one_label_key_at_a_time(drawn: Tables) -> None:
-    """The twelve numbers are of one label key; a condition chooses it."""
+    """The twelve numbers need one label key; a condition selects it."""
     keys = {*drawn.predictions["label_key"], *drawn.truths["label_key"]}
     if len(keys) > 1:
         with pytest.raises(ee.ResultError, match="one label key"):
             coco_of(drawn)["stats"]
     for key in sorted(keys):
-        kept = drawn.where(pl.col("label_key") == key)
-        ids = [set(t["datum_id"]) for t in vars(kept).values()]
+        selected = drawn.where(pl.col("label_key") == key)
+        ids = [set(t["datum_id"]) for t in vars(selected).values()]
         if all(ids) and not ids[0] & ids[1]:
             continue
-        same_as_coco(coco_of(drawn, where=f"label_key = '{key}'"), run_of(kept))
+        same_as_coco(coco_of(drawn, where=f"label_key = '{key}'"), run_of(selected))
 
 
 EDGES = [0.0, 100.0, 300.0, 700.0, 1024.0, 2000.0, 4000.0, 9216.0, 12000.0, 20000.0, 40000.0]
@@ -76,7 +78,7 @@ EDGES = [0.0, 100.0, 300.0, 700.0, 1024.0, 2000.0, 4000.0, 9216.0, 12000.0, 2000
             "max_detections": [1, 3, 7, 20],
             "area_ranges": {"all": (0.0, 1e10), "tiny": (0.0, 400.0), "1024": (1024.0, 1024.0)},
         },
-        {  # eleven by ten thresholds are more than one word of 64 variants
+        {  # eleven by ten thresholds exceed one word of 64 variants
             "area_ranges": {"all": (0.0, 1e10)}
             | {f"r{i}": limits for i, limits in enumerate(pairwise(EDGES))}
         },
@@ -84,8 +86,8 @@ EDGES = [0.0, 100.0, 300.0, 700.0, 1024.0, 2000.0, 4000.0, 9216.0, 12000.0, 2000
     ],
     ids=["own", "many ranges", "many thresholds"],
 )
-def test_own_thresholds_ranges_and_caps(options: dict[str, Any]) -> None:
-    """Arrays for other thresholds, area ranges and caps than COCO's."""
+def test_other_thresholds_ranges_and_caps(options: dict[str, Any]) -> None:
+    """Arrays for thresholds, area ranges and caps other than COCO's."""
     drawn = crowded_tables(7, datums=25)
     same_arrays(coco_of(drawn, **options), run_of(drawn, **options))
 
@@ -101,7 +103,7 @@ def test_order_of_rows_of_other_datums_is_irrelevant() -> None:
 
 
 def test_ground_truth_of_id_zero_counts() -> None:
-    """pycocotools takes a match with annotation id 0 for none; here it is one."""
+    """pycocotools ignores a match with annotation id 0; here it counts."""
     box = {"xmin": [0.0], "ymin": [0.0], "xmax": [9.0], "ymax": [9.0]}
     truths = pl.DataFrame({"datum_id": [0], "label_value": [0], **box, "annotation_id": [0]})
     predictions = truths.drop("annotation_id").with_columns(score=pl.lit(0.5))
@@ -109,7 +111,7 @@ def test_ground_truth_of_id_zero_counts() -> None:
 
 
 def test_frames_agree_with_the_twelve_numbers() -> None:
-    """The same numbers stand in the metrics frame, unrounded."""
+    """The metrics frame contains the same numbers, unrounded."""
     drawn = crowded_tables(2)
     card = drawn.score(dialect="coco")
     mean, small = "mAPAveragedOverIOUs", ("small", "medium", "large")
@@ -120,12 +122,12 @@ def test_frames_agree_with_the_twelve_numbers() -> None:
         *(("mAR", {"area": "all", "max_detections": most}) for most in (1, 10, 100)),
         *(("mAR", {"area": area, "max_detections": 100}) for area in small),
     ]
-    found = [card.value(name, label_value=None, slice=None, **where) for name, where in rows]
-    assert found == card.to_coco()["stats"]
+    result = [card.value(name, label_value=None, slice=None, **where) for name, where in rows]
+    assert result == card.to_coco()["stats"]
 
 
 def assert_standard(drawn: Tables, **unbounded: Any) -> None:
-    """AP rows of ``standard`` are the means over pycocotools' precision [T, R, K] of all areas."""
+    """Check that AP of ``standard`` is the mean of pycocotools' precision [T, R, K]."""
     theirs, _, labels = run_coco(drawn.predictions, drawn.truths, **unbounded)
     card = drawn.score(metrics=["AP"],
         iou_thresholds_to_return=IOUS)  # fmt: skip
@@ -147,12 +149,12 @@ def test_standard_of_large_tables(seed: int) -> None:
 @given(tables(crowd=True, keys=2))
 @modest
 def test_standard_of_small_tables(drawn: Tables) -> None:
-    """Tables full of ties within COCO's caps, with label keys and empty sides."""
+    """Tables with many ties within COCO's caps, with label keys and empty sides."""
     assert_standard(drawn)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_unmatched_boxes_at_the_ends_of_area_ranges(seed: int) -> None:
+def test_unmatched_boxes_at_the_bounds_of_area_ranges(seed: int) -> None:
     """Areas of exactly 32^2 and 96^2, on both sides; half of the predictions match nothing."""
     rng = np.random.default_rng([seed, 32])
     sizes = np.array([(32.0, 32.0), (96.0, 96.0), (16.0, 64.0), (31.0, 33.0), (72.0, 128.0)])
@@ -164,24 +166,24 @@ def test_unmatched_boxes_at_the_ends_of_area_ranges(seed: int) -> None:
          "ymin": 0.0, "xmax": x + size[:, 0], "ymax": size[:, 1]}
     )  # fmt: skip
     away = pl.lit(pl.Series(np.where(rng.random(n) < 0.5, 1000.0, 0.0)))
-    found = truths.with_columns(
+    predictions = truths.with_columns(
         pl.col("xmin", "xmax") + away, score=pl.Series(rng.permutation(n) / n)
     )
-    drawn = Tables(found, truths)
+    drawn = Tables(predictions, truths)
     same_as_coco(coco_of(drawn), run_of(drawn))
 
 
 @pytest.mark.parametrize(("most", "hits"), [(1, 1), (2, 2), (3, 2)])
 def test_predictions_beyond_the_cap_are_ignored(most: int, hits: int) -> None:
-    """Outcomes and counts see no more of them than AP does: the first ``most`` of an image."""
+    """Outcomes and counts include the same predictions as AP: the first ``most`` of an image."""
     left = pl.Series([0.0, 100.0, 300.0])
-    found = pl.DataFrame(
+    predictions = pl.DataFrame(
         {"datum_id": 1, "label_value": "a", "xmin": left, "ymin": 0.0, "xmax": left + 10,
          "ymax": 10.0, "score": [0.9, 0.8, 0.7]}
     )  # fmt: skip
-    truths = found.head(2).drop("score")
+    truths = predictions.head(2).drop("score")
     card = ee.score(
-        found, truths, dialect="coco", max_detections=[most], iou_thresholds=[0.5],
+        predictions, truths, dialect="coco", max_detections=[most], iou_thresholds=[0.5],
         metrics=["Outcomes", "Counts"], score_thresholds=[0.0],
     )  # fmt: skip
     rows = card.outcomes.filter(pl.col("score").is_not_null()).sort("score", descending=True)

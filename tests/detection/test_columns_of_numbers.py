@@ -1,4 +1,4 @@
-"""Columns of boxes of every kind that contain no numbers are refused by name."""
+"""Columns of any kind of box without numbers are refused by name."""
 
 import datetime as dt
 
@@ -27,7 +27,7 @@ KINDS = {
 
 
 def sides(columns):
-    """Predictions and ground truths of the same two boxes."""
+    """Make predictions and ground truths of the same two boxes."""
     boxes = {name: [value] * 2 for name, value in columns.items()}
     truths = pl.DataFrame({"datum_id": ["a", "b"], "label": ["car"] * 2, **boxes})
     return truths.with_columns(score=0.9), truths
@@ -67,7 +67,7 @@ def test_columns_of_nulls_are_refused():
         assert caught.value.code == "not_finite"
 
 
-def test_visibility_without_numbers_is_refused_only_where_it_is_read():
+def test_visibility_without_numbers_is_refused_only_if_read():
     columns, options = KINDS["points"]
     ours, truths = sides(columns)
     text = pl.lit("seen").alias("v_2")
@@ -95,8 +95,8 @@ def test_visibility_of_booleans_is_read(null):
     columns, options = KINDS["points"]
     ours, truths = sides(columns)
     wrong, options = ours.with_columns(x_2=pl.lit(90.0)), {**options, "iou_thresholds": [0.9]}
-    for seen, value in ((True, 0.0), (null, 1.0)):
-        visible = truths.with_columns(v_2=pl.lit(seen, pl.Boolean))
+    for visibility, value in ((True, 0.0), (null, 1.0)):
+        visible = truths.with_columns(v_2=pl.lit(visibility, pl.Boolean))
         assert score([wrong, visible], **options).value("AP") == value
 
 

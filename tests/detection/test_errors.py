@@ -1,4 +1,4 @@
-"""TIDE: against tidecv, and against scoring tables in which the errors are mended."""
+"""TIDE against tidecv, and against scoring tables in which the errors are corrected."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ KINDS = ("Cls", "Loc", "Both", "Dupe", "Bkg", "Miss")
 
 
 def tables(seed: int, n: int = 12) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Predictions near ground truths, beside them, under other labels, twice; scores tie."""
+    """Make predictions near and next to ground truths, mislabelled and twice; scores tie."""
     r = np.random.default_rng(seed)
-    truth, found = [], []
+    truth, predictions = [], []
     for datum in range(n):
         for _ in range(r.integers(0, 7)):
             x, y = r.integers(0, 80, 2)
@@ -32,10 +32,10 @@ def tables(seed: int, n: int = 12) -> tuple[pl.DataFrame, pl.DataFrame]:
                 x, y = r.integers(0, 80, 2)
                 box, label = np.array([x, y, x + 9, y + 9]), "a"
             low, high = np.minimum(box[:2], box[2:]), np.maximum(box[:2], box[2:]) + 1
-            found.append((datum, label, *low, *high, round(r.random(), 1 + seed % 2)))
+            predictions.append((datum, label, *low, *high, round(r.random(), 1 + seed % 2)))
     names = ["datum_id", "label_value", *CORNERS]
     return (
-        pl.DataFrame(found, schema=[*names, "score"], orient="row"),
+        pl.DataFrame(predictions, schema=[*names, "score"], orient="row"),
         pl.DataFrame(truth, schema=names, orient="row").with_row_index("annotation_id"),
     )
 
@@ -52,8 +52,8 @@ def as_tidecv(case, ious=None):
         "categories": [{"id": k + 1, "name": str(k)} for k in range(case["classes"])],
         "annotations": annotations,
     }
-    asked = {"iou_thresholds": ious or [case["positive"]], "background_iou": case["background"]}
-    return ee.score(case["dts"], truth, task="detection", dialect="tidecv", **asked)
+    options = {"iou_thresholds": ious or [case["positive"]], "background_iou": case["background"]}
+    return ee.score(case["dts"], truth, task="detection", dialect="tidecv", **options)
 
 
 def test_as_tidecv():
@@ -69,60 +69,67 @@ def test_as_tidecv():
         assert {name: counts[name, None] for name in case["counts"]} == case["counts"]
 
 
-def test_thresholds_of_tidecv_do_not_hang_on_each_other():
-    """Which prediction stands first among equal scores is each threshold's own."""
+def test_thresholds_of_tidecv_are_independent():
+    """Each threshold has a separate order of predictions with equal scores."""
     keys = ["metric", "statistic", "label_value", "iou_threshold"]
     for case in known_answers("analysis", "tidecv")[::12]:
         if case["dts"]:
             both = as_tidecv(case, [0.5, 0.75]).metrics.sort(keys)
-            alone = [as_tidecv(case, [iou]).metrics for iou in (0.5, 0.75)]
-            assert both.equals(pl.concat(alone).sort(keys)), case["seed"]
+            single = [as_tidecv(case, [iou]).metrics for iou in (0.5, 0.75)]
+            assert both.equals(pl.concat(single).sort(keys)), case["seed"]
 
 
 def test_more_average_precision_is_better_and_more_errors_are_worse():
-    found, truth = tables(3, 40)
-    some = found.filter(pl.col("score") > 0.6)
-    asked = {"metrics": ["TIDEAP", "TIDE", "TIDECounts"], "iou_thresholds": [0.5]}
-    compared = ee.compare(some, found, ground_truths=truth, task="detection", draws=100, **asked)
+    predictions, truth = tables(3, 40)
+    some = predictions.filter(pl.col("score") > 0.6)
+    options = {"metrics": ["TIDEAP", "TIDE", "TIDECounts"], "iou_thresholds": [0.5]}
+    compared = ee.compare(
+        some, predictions, ground_truths=truth, task="detection", draws=100, **options
+    )
     assert compared.directions == {"TIDEAP": "higher", "TIDE": "lower", "TIDECounts": "lower"}
 
 
-def mended(found, truth, errors, kind):
-    """The tables without one kind of error."""
-    found = found.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
+def corrected(predictions, truth, errors, kind):
+    """Correct one kind of error in the tables."""
+    predictions = predictions.with_row_index("row").with_columns(pl.col("row").cast(pl.Int64))
     if kind in ("Miss", "FalseNeg"):
-        gone = errors.filter(error="Miss")["annotation_id"]
-        return found, truth.filter(~pl.col("annotation_id").is_in(gone.implode()))
+        removed = errors.filter(error="Miss")["annotation_id"]
+        return predictions, truth.filter(~pl.col("annotation_id").is_in(removed.implode()))
     own = (
         errors.filter(error=kind)
         if kind != "FalsePos"
         else errors.filter(pl.col("error") != "Miss")
     )
     hits = own.filter(pl.col("mended") & pl.lit(kind in ("Loc", "Cls")))
-    gone = own.filter(~pl.col("prediction_row").is_in(hits["prediction_row"].implode()))
-    found = found.filter(~pl.col("row").is_in(gone["prediction_row"].implode()))
+    removed = own.filter(~pl.col("prediction_row").is_in(hits["prediction_row"].implode()))
+    predictions = predictions.filter(~pl.col("row").is_in(removed["prediction_row"].implode()))
     target = hits.select(pl.col("prediction_row").alias("row"), "annotation_id").join(
         truth.select("annotation_id", "label_value", *CORNERS), on="annotation_id"
     )
-    found = found.join(target, on="row", how="left", suffix="_true", maintain_order="left")
+    predictions = predictions.join(
+        target, on="row", how="left", suffix="_true", maintain_order="left"
+    )
     moved = ["label_value"] if kind == "Cls" else [*CORNERS, "label_value"]
-    return found.with_columns(
+    return predictions.with_columns(
         pl.coalesce(f"{name}_true", name).alias(name) for name in [*moved]
     ), truth
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("dialect", ["standard", "coco"])
-def test_costs_are_those_of_mended_tables(seed, dialect):
-    found, truth = tables(seed)
+def test_costs_are_those_of_corrected_tables(seed, dialect):
+    predictions, truth = tables(seed)
     iou = [0.5, 0.75][seed % 2]
-    asked = {"task": "detection", "dialect": dialect, "iou_thresholds": [iou]}
+    options = {"task": "detection", "dialect": dialect, "iou_thresholds": [iou]}
     card = ee.score(
-        found, truth, metrics=["TIDEAP", "TIDE", "TIDECounts", "Errors", "mAP", "AP"], **asked
+        predictions,
+        truth,
+        metrics=["TIDEAP", "TIDE", "TIDECounts", "Errors", "mAP", "AP"],
+        **options,
     )
     costs, counts = numbers(card, "TIDE"), numbers(card, "TIDECounts")
     base = card.value("mAP", iou_threshold=iou)
-    assert numbers(card, "TIDEAP")[None, None] == base  # the number beside it, to the bit
+    assert numbers(card, "TIDEAP")[None, None] == base  # the AP of the same run, to the bit
     for label in truth["label_value"].unique():
         assert numbers(card, "TIDEAP")[None, label] == _ap(card, label, iou)
     errors = card.errors
@@ -130,8 +137,8 @@ def test_costs_are_those_of_mended_tables(seed, dialect):
         assert counts[kind, None] == errors.filter(error=kind).height
     labels = truth["label_value"].unique().to_list()
     for kind in (*KINDS, "FalsePos"):
-        changed, asked_for = mended(found, truth, errors, kind)
-        again = ee.score(changed, asked_for, metrics=["AP"], **asked)
+        changed, asked_for = corrected(predictions, truth, errors, kind)
+        again = ee.score(changed, asked_for, metrics=["AP"], **options)
         after = [0.0 if (value := _ap(again, label, iou)) is None else value for label in labels]
         before = [_ap(card, label, iou) for label in labels]
         gain = np.mean(after) - np.mean(before)
@@ -146,40 +153,45 @@ def _ap(card, label, iou):
     return rows["value"][0] if rows.height else None
 
 
-def test_thresholds_do_not_hang_on_each_other():
-    """What was missed at one is not at another."""
+def test_thresholds_are_independent():
+    """An object that is missed at one threshold may be found at another."""
     keys = ["metric", "statistic", "label_value", "iou_threshold"]
     for seed in range(3):
-        found, truth = tables(seed)
-        asked = {"task": "detection", "metrics": ["TIDEAP", "TIDE", "TIDECounts"]}
-        both = ee.score(found, truth, iou_thresholds=[0.3, 0.5, 0.8], **asked).metrics.sort(keys)
-        alone = [ee.score(found, truth, iou_thresholds=[i], **asked) for i in (0.3, 0.5, 0.8)]
-        assert both.equals(pl.concat([card.metrics for card in alone]).sort(keys))
+        predictions, truth = tables(seed)
+        options = {"task": "detection", "metrics": ["TIDEAP", "TIDE", "TIDECounts"]}
+        both = ee.score(predictions, truth, iou_thresholds=[0.3, 0.5, 0.8], **options).metrics.sort(
+            keys
+        )
+        single = [
+            ee.score(predictions, truth, iou_thresholds=[i], **options) for i in (0.3, 0.5, 0.8)
+        ]
+        assert both.equals(pl.concat([card.metrics for card in single]).sort(keys))
 
 
 @pytest.mark.parametrize("dialect", ["standard", "tidecv"])
 def test_slices_and_parts_agree(dialect, tmp_path):
-    found, truth = tables(3, 40)
-    found, truth = (
-        one.with_columns(place=(pl.col("datum_id") % 3).cast(pl.String)) for one in (found, truth)
+    predictions, truth = tables(3, 40)
+    predictions, truth = (
+        one.with_columns(place=(pl.col("datum_id") % 3).cast(pl.String))
+        for one in (predictions, truth)
     )
     metrics = ["TIDEAP", "TIDE", "TIDECounts", "Errors"]
-    asked = {"task": "detection", "dialect": dialect, "metrics": metrics}
-    asked["iou_thresholds"] = [0.5, 0.75]
-    whole = ee.score(found, truth, by="place", **asked)
+    options = {"task": "detection", "dialect": dialect, "metrics": metrics}
+    options["iou_thresholds"] = [0.5, 0.75]
+    whole = ee.score(predictions, truth, by="place", **options)
     for place in "012":
-        part = [one.filter(place=place) for one in (found, truth)]
-        alone = ee.score(*part, **asked).metrics.drop("slice", "slice_value")
+        part = [one.filter(place=place) for one in (predictions, truth)]
+        single = ee.score(*part, **options).metrics.drop("slice", "slice_value")
         own = whole.metrics.filter(slice_value=place).drop("slice", "slice_value")
         keys = ["metric", "statistic", "label_value", "iou_threshold"]
-        assert own.sort(keys).equals(alone.sort(keys))
-    for name, side in (("p", found), ("g", truth)):
+        assert own.sort(keys).equals(single.sort(keys))
+    for name, side in (("p", predictions), ("g", truth)):
         side.write_parquet(tmp_path / f"{name}.parquet")
     paths = [tmp_path / "p.parquet", tmp_path / "g.parquet"]
     from evalengine.schemas.tuning import tuned
 
     with tuned(shuffle_rows=50):
-        bounded = ee.score(*paths, by="place", memory_limit="600MB", **asked)
+        bounded = ee.score(*paths, by="place", memory_limit="600MB", **options)
     assert bounded.metrics.equals(whole.metrics)
     assert bounded.errors.equals(whole.errors)
     whole.save(tmp_path / "run")
@@ -187,29 +199,33 @@ def test_slices_and_parts_agree(dialect, tmp_path):
 
 
 def test_intervals_and_the_edges():
-    found, truth = tables(5, 40)
-    card = ee.score(found, truth, metrics=["TIDE", "TIDECounts"], intervals=0.9, draws=40)
+    predictions, truth = tables(5, 40)
+    card = ee.score(predictions, truth, metrics=["TIDE", "TIDECounts"], intervals=0.9, draws=40)
     rows = card.metrics.filter(pl.col("label_value").is_null())
     assert rows["se"].null_count() == 0
     assert (rows["se"] > 0).sum() > 10
-    nothing = ee.score(found.clear(), truth, task="detection", metrics=["TIDE", "TIDECounts"])
-    counts = numbers(nothing, "TIDECounts")
+    empty = ee.score(predictions.clear(), truth, task="detection", metrics=["TIDE", "TIDECounts"])
+    counts = numbers(empty, "TIDECounts")
     assert counts["Miss", None] == truth.height
     assert counts["FalsePos", None] == 0
     every = ["TIDEAP", "TIDE", "TIDECounts"]
-    alone = ee.score(found, truth.clear(), task="detection", metrics=every)
-    assert numbers(alone, "TIDECounts")["Bkg", None] == found.height
-    assert numbers(alone, "TIDEAP")[None, None] is None
+    single = ee.score(predictions, truth.clear(), task="detection", metrics=every)
+    assert numbers(single, "TIDECounts")["Bkg", None] == predictions.height
+    assert numbers(single, "TIDEAP")[None, None] is None
     with pytest.raises(ee.OptionError, match="background_iou"):
-        ee.score(found, truth, metrics=["TIDE"], background_iou=0)
+        ee.score(predictions, truth, metrics=["TIDE"], background_iou=0)
     with pytest.raises(ee.OptionError, match=r"background_iou=0\.3"):
-        ee.score(found, truth, metrics=["TIDE"], background_iou=0.3, iou_thresholds=[0.2, 0.5])
-    at = ee.score(found, truth, metrics=["TIDECounts"], background_iou=0.3, iou_thresholds=[0.3])
-    assert numbers(at, "TIDECounts")["Loc", None] == 0  # nothing between the two
+        ee.score(
+            predictions, truth, metrics=["TIDE"], background_iou=0.3, iou_thresholds=[0.2, 0.5]
+        )
+    at = ee.score(
+        predictions, truth, metrics=["TIDECounts"], background_iou=0.3, iou_thresholds=[0.3]
+    )
+    assert numbers(at, "TIDECounts")["Loc", None] == 0  # no IoU between the two thresholds
 
 
 def test_a_duplicate_a_class_and_the_edges_of_location():
-    """Equal IoUs, IoU at a threshold, two errors of one ground truth."""
+    """Equal IoUs, an IoU equal to a threshold, two errors of one ground truth."""
     truth = pl.DataFrame({"datum_id": [1, 1], "label_value": ["a", "b"], "xmin": [0, 100],
                           "ymin": [0, 0], "xmax": [10, 110], "ymax": [10, 10]})  # fmt: skip
     rows = [
@@ -222,11 +238,11 @@ def test_a_duplicate_a_class_and_the_edges_of_location():
         ("a", 50, 50, 60, 60, 0.3, "Bkg"),
         ("a", 100, 0, 104, 10, 0.2, "Both"),
     ]
-    found = pl.DataFrame(
+    predictions = pl.DataFrame(
         [(1, *row[:6]) for row in rows],
         schema=["datum_id", "label_value", *CORNERS, "score"],
         orient="row",
     )
-    card = ee.score(found, truth, metrics=["Errors"], iou_thresholds=[0.5])
-    told = dict(card.errors.select("prediction_row", "error").iter_rows())
-    assert told == {i: row[6] for i, row in enumerate(rows) if row[6]}
+    card = ee.score(predictions, truth, metrics=["Errors"], iou_thresholds=[0.5])
+    kinds = dict(card.errors.select("prediction_row", "error").iter_rows())
+    assert kinds == {i: row[6] for i, row in enumerate(rows) if row[6]}

@@ -1,4 +1,4 @@
-"""to_coco(): the same numbers whatever metrics were asked for, and after a round trip."""
+"""to_coco() gives the same numbers for any metrics, and after saving and loading."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def test_a_stored_card_has_the_numbers_of_the_run(options: dict[str, Any], tmp_p
     card = drawn.score(dialect="coco", **options)
     stored = ee.load(card.save(tmp_path / "run"))
     live = dict(zip(card.to_coco()["names"], card.to_coco()["stats"], strict=True))
-    kept = dict(zip(stored.to_coco()["names"], stored.to_coco()["stats"], strict=True))
-    assert kept == live
+    numbers = dict(zip(stored.to_coco()["names"], stored.to_coco()["stats"], strict=True))
+    assert numbers == live
     with pytest.raises(ee.ResultError, match="score again"):
         stored.to_coco()["precision"]
 
 
-def test_outputs_over_all_sizes_want_a_range_of_all_sizes() -> None:
+def test_outputs_over_all_sizes_need_a_range_of_all_sizes() -> None:
     drawn = crowded_tables(3, datums=4)
 
     def run(ranges: dict[str, Any] | None) -> ee.Scorecard:
@@ -63,29 +63,29 @@ def test_outputs_over_all_sizes_want_a_range_of_all_sizes() -> None:
     assert run({**small, "all": (0.0, 1e10)}).confusion.equals(run(None).confusion)
 
 
-def test_ignored_ground_truths_count_for_nothing() -> None:
-    """In ``standard`` a column ``ignore`` sets ground truths and what they match aside."""
-    near, far = (0.0, 0.0, 10.0, 10.0), (50.0, 0.0, 60.0, 10.0)
-    truths = table([(1, "a", near), (1, "a", far)]).with_columns(ignore=pl.Series([0, 1]))
-    predictions = table([(1, "a", box) for box in (near, far, far)], [0.9, 0.8, 0.7])
+def test_ignored_ground_truths_do_not_count() -> None:
+    """In ``standard`` a column ``ignore`` excludes ground truths and the predictions they match."""
+    close, far = (0.0, 0.0, 10.0, 10.0), (50.0, 0.0, 60.0, 10.0)
+    truths = table([(1, "a", close), (1, "a", far)]).with_columns(ignore=pl.Series([0, 1]))
+    predictions = table([(1, "a", box) for box in (close, far, far)], [0.9, 0.8, 0.7])
     for dialect, area, counts in (("standard", None, [1, 1, 0]), ("coco", "all", [2, 1, 0])):
         card = ee.score(
             predictions, truths, dialect=dialect, metrics=["Counts"], iou_thresholds=[0.5],
             score_thresholds=[0.1],
         )  # fmt: skip
-        found = card.metrics.filter(pl.col("area").eq_missing(pl.lit(area, pl.String)))
-        assert found["statistic"].to_list()[:3] == ["tp", "fp", "fn"]
-        assert found["value"].to_list()[:3] == counts
+        result = card.metrics.filter(pl.col("area").eq_missing(pl.lit(area, pl.String)))
+        assert result["statistic"].to_list()[:3] == ["tp", "fp", "fn"]
+        assert result["value"].to_list()[:3] == counts
 
 
 def test_signed_zeros_tie_in_long_labels() -> None:
-    """Ties of 0.0 and -0.0 stand by datum and row, however many rows a label has."""
+    """0.0 and -0.0 tie and are ranked by datum and row, for any number of rows."""
     n = 120
     truths = table([(1, "a", (20.0 * i, 0.0, 20.0 * i + 10, 10.0)) for i in range(n)])
     wrong = pl.int_range(pl.len()) % 3 == 0
-    alike = truths.drop("annotation_id").with_columns(
+    equal = truths.drop("annotation_id").with_columns(
         pl.col("ymin", "ymax") + pl.when(wrong).then(500.0).otherwise(0.0), score=0.0
     )
-    predictions = alike.with_columns(score=pl.Series([0.0, -0.0] * (n // 2)))
+    predictions = equal.with_columns(score=pl.Series([0.0, -0.0] * (n // 2)))
     got = ee.score(predictions, truths).value("mAP", iou_threshold=0.5)
-    assert got == ee.score(alike, truths).value("mAP", iou_threshold=0.5)
+    assert got == ee.score(equal, truths).value("mAP", iou_threshold=0.5)

@@ -1,4 +1,4 @@
-"""Which geometry is compared, what it is converted from and to, and what cannot be."""
+"""Geometry: the form that is compared, conversions between forms, and refusals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DIAMOND = [[6.0, 1.0], [11.0, 6.0], [6.0, 11.0], [1.0, 6.0]]
 
 
 def _mask(pixels: Any) -> dict[str, list[int]]:
-    """Pixels as row-major runs."""
+    """Encode pixels as row-major runs."""
     flat = np.asarray(pixels, np.uint8).ravel()
     edges = np.flatnonzero(np.diff(flat)) + 1
     runs = np.diff(np.r_[0, edges, flat.size]).tolist()
@@ -42,25 +42,25 @@ def _table(scored: bool, **columns: list[Any]) -> pl.DataFrame:
     return pl.DataFrame(plain | columns)
 
 
-def _iou(found: pl.DataFrame, truth: pl.DataFrame, **options: Any) -> float | None:
-    """The IoU of the best match of the first prediction."""
+def _iou(predictions: pl.DataFrame, truth: pl.DataFrame, **options: Any) -> float | None:
+    """Return the IoU of the best match of the first prediction."""
     card = ee.score(
-        found, truth, task="detection", metrics=["Outcomes"], iou_thresholds=[1e-6], **options
+        predictions, truth, task="detection", metrics=["Outcomes"], iou_thresholds=[1e-6], **options
     )
     value: float | None = card.outcomes.row(0, named=True)["iou"]
     return value
 
 
-def _notes(found: pl.DataFrame, truth: pl.DataFrame, **options: Any) -> str:
-    return " ".join(ee.check(found, truth, task="detection", **options).notes)
+def _notes(predictions: pl.DataFrame, truth: pl.DataFrame, **options: Any) -> str:
+    return " ".join(ee.check(predictions, truth, task="detection", **options).notes)
 
 
-def _said(found: pl.DataFrame, truth: pl.DataFrame, **options: Any) -> str:
-    """What is told of a run's geometry."""
-    card = ee.score(found, truth, task="detection", **options)
-    told = [note for note in card.notes if "are compared" in note]
-    assert len(told) <= 1
-    return told[0] if told else ""
+def _geometry_note(predictions: pl.DataFrame, truth: pl.DataFrame, **options: Any) -> str:
+    """Return the note about the compared geometry."""
+    card = ee.score(predictions, truth, task="detection", **options)
+    notes = [note for note in card.notes if "are compared" in note]
+    assert len(notes) <= 1
+    return notes[0] if notes else ""
 
 
 BOX = {"xmin": [2.0], "ymin": [2.0], "xmax": [10.0], "ymax": [10.0]}
@@ -72,7 +72,7 @@ WHAT = {"box": BOX, "polygon": POLYGON, "mask": MASK}
 @pytest.mark.parametrize(("mine", "other"), [*product(WHAT, WHAT)])
 def test_the_coarser_of_the_two_is_compared(mine: str, other: str) -> None:
     """IoU by hand: the box or block of pixels against the diamond, its box, or themselves."""
-    found, truth = _table(True, **WHAT[mine]), _table(False, **WHAT[other])
+    predictions, truth = _table(True, **WHAT[mine]), _table(False, **WHAT[other])
     shapes = {
         "box": shapely.box(2, 2, 10, 10),
         "polygon": shapely.Polygon(DIAMOND),
@@ -83,32 +83,36 @@ def test_the_coarser_of_the_two_is_compared(mine: str, other: str) -> None:
     if kind == "box":
         pair = [shapely.box(*shape.bounds) for shape in pair]
     expected = pair[0].intersection(pair[1]).area / pair[0].union(pair[1]).area
-    assert _iou(found, truth) == pytest.approx(expected, abs=1e-12)
+    assert _iou(predictions, truth) == pytest.approx(expected, abs=1e-12)
     plural = {"box": "boxes", "polygon": "polygons", "mask": "masks"}[kind]
-    said = _said(found, truth)
+    note = _geometry_note(predictions, truth)
     if {mine, other} == {"box"}:
-        assert said == ""
+        assert note == ""
     else:
-        assert said.startswith(f"{plural} are compared")
-        assert "convert_to=" in said
+        assert note.startswith(f"{plural} are compared")
+        assert "convert_to=" in note
 
 
 def test_convert_to_and_iou_type_force() -> None:
-    """What was asked for is compared, up as well as down, and told."""
-    found, truth = _table(True, **MASK), _table(False, **POLYGON)
+    """A requested form is compared, more or less detailed, and noted."""
+    predictions, truth = _table(True, **MASK), _table(False, **POLYGON)
     block, diamond = shapely.box(2, 2, 10, 8), shapely.Polygon(DIAMOND)
     boxes = [shapely.box(*shape.bounds) for shape in (block, diamond)]
     at_box = boxes[0].intersection(boxes[1]).area / boxes[0].union(boxes[1]).area
     for options in ({"iou_type": "bbox"}, {"convert_to": "box"}):
-        assert _iou(found, truth, **options) == pytest.approx(at_box)
+        assert _iou(predictions, truth, **options) == pytest.approx(at_box)
     drawn = np.zeros((20, 20), bool)
-    for y, x in product(range(20), range(20)):  # pixel centres inside, edges as pycocotools draws
+    for y, x in product(range(20), range(20)):  # centres inside, as in pycocotools
         drawn[y, x] = diamond.intersects(shapely.Point(x + 0.5, y + 0.5))
-    at_mask = _iou(found, truth, convert_to="mask")
-    assert at_mask == _iou(found, truth, iou_type="segm") == _iou(found, truth, convert_to="raster")
+    at_mask = _iou(predictions, truth, convert_to="mask")
+    assert (
+        at_mask
+        == _iou(predictions, truth, iou_type="segm")
+        == _iou(predictions, truth, convert_to="raster")
+    )
     rough = (drawn & (_block(2, 2, 8, 10) > 0)).sum() / (drawn | (_block(2, 2, 8, 10) > 0)).sum()
     assert at_mask == pytest.approx(rough, abs=0.1)
-    card = ee.score(found, truth, task="detection", convert_to="mask")
+    card = ee.score(predictions, truth, task="detection", convert_to="mask")
     assert "convert_to='mask'" in noted(card, "geometry").message
     assert "polygon" in noted(card, "converted", count=1).message
     boxed = _table(True, **BOX)
@@ -120,19 +124,19 @@ def test_convert_to_and_iou_type_force() -> None:
 
 
 def test_upward_needs_the_size_of_the_image() -> None:
-    """Polygons of two sides become masks only where the image's size is known."""
-    found, truth = _table(True, **POLYGON), _table(False, **POLYGON)
+    """Polygons of two sides become masks only if the size of the image is known."""
+    predictions, truth = _table(True, **POLYGON), _table(False, **POLYGON)
     with refused("image_size_missing", side="predictions", count=1, match="row 0 .*datums="):
-        ee.score(found, truth, task="detection", iou_type="segm")
+        ee.score(predictions, truth, task="detection", iou_type="segm")
     sizes = pl.DataFrame({"datum_id": [1], "height": [20], "width": [20]})
-    assert _iou(found, truth, iou_type="segm", datums=sizes) == 1.0
+    assert _iou(predictions, truth, iou_type="segm", datums=sizes) == 1.0
     broken = sizes.with_columns(height=pl.lit(20.5))
     with refused("image_size_wrong", table="datums", count=1):
-        ee.score(found, truth, task="detection", iou_type="segm", datums=broken)
+        ee.score(predictions, truth, task="detection", iou_type="segm", datums=broken)
 
 
 def test_rows_of_one_table_may_differ() -> None:
-    """Each row is read from the column that it fills; the least detailed row decides."""
+    """Each row is read from its non-null column; the least detailed row decides."""
     shapes = pl.DataFrame(
         {
             "datum_id": [1, 1, 1], "label_value": ["a", "b", "c"],
@@ -142,39 +146,41 @@ def test_rows_of_one_table_may_differ() -> None:
             "xmax": [None, None, 9.0], "ymax": [None, None, 9.0],
         }
     )  # fmt: skip
-    found = shapes.with_columns(score=pl.lit(0.5))
-    card = ee.score(found, shapes, task="detection", metrics=["Outcomes"])
+    predictions = shapes.with_columns(score=pl.lit(0.5))
+    card = ee.score(predictions, shapes, task="detection", metrics=["Outcomes"])
     assert card.outcomes["outcome"].to_list() == ["tp"] * 3
     assert card.outcomes["iou"].to_list() == [1.0] * 3
-    said = noted(card, "geometry").message
-    assert said.startswith("boxes")
-    assert said.count("1 polygon and 1 mask and 1 box") == 2
-    forced = ee.score(found, shapes, task="detection", metrics=["Outcomes"], convert_to="mask")
+    note = noted(card, "geometry").message
+    assert note.startswith("boxes")
+    assert note.count("1 polygon and 1 mask and 1 box") == 2
+    forced = ee.score(
+        predictions, shapes, task="detection", metrics=["Outcomes"], convert_to="mask"
+    )
     assert forced.outcomes["iou"].to_list() == [1.0] * 3
-    two = found.filter(pl.col("label_value") != "c").drop("xmin", "ymin", "xmax", "ymax")
+    two = predictions.filter(pl.col("label_value") != "c").drop("xmin", "ymin", "xmax", "ymax")
     one = shapes.filter(pl.col("label_value") != "c").drop("xmin", "ymin", "xmax", "ymax")
-    assert "polygons are compared" in _said(two, one)
-    assert "masks are compared" in _said(two, one, dialect="coco")
+    assert "polygons are compared" in _geometry_note(two, one)
+    assert "masks are compared" in _geometry_note(two, one, dialect="coco")
 
 
-def test_own_boxes_go_before_those_of_masks() -> None:
-    """Where boxes are compared, a row's own box counts, not that of its mask."""
-    found = _table(True, **{**BOX, **MASK})
+def test_annotated_boxes_have_priority_over_masks() -> None:
+    """If boxes are compared, a row's annotated box counts, not that of its mask."""
+    predictions = _table(True, **{**BOX, **MASK})
     truth = _table(False, xmin=[2.0], ymin=[2.0], xmax=[10.0], ymax=[10.0])
-    assert _iou(found, truth) == 1.0
-    assert _iou(found.drop("xmin", "ymin", "xmax", "ymax"), truth) == pytest.approx(48 / 64)
+    assert _iou(predictions, truth) == 1.0
+    assert _iou(predictions.drop("xmin", "ymin", "xmax", "ymax"), truth) == pytest.approx(48 / 64)
 
 
 def test_hulls_of_valors_service() -> None:
     """A block of 6 x 8 pixels becomes a polygon of 5 x 7 under ``valor``."""
-    found = _table(True, **MASK)
+    predictions = _table(True, **MASK)
     truth = _table(False, polygon=[[[[2.0, 2.0], [9.0, 2.0], [9.0, 7.0], [2.0, 7.0]]]])
-    assert _iou(found, truth, dialect="valor") == 1.0
-    assert _iou(found, truth) == pytest.approx(35 / 48)
+    assert _iou(predictions, truth, dialect="valor") == 1.0
+    assert _iou(predictions, truth) == pytest.approx(35 / 48)
 
 
 def test_raster_files(tmp_path: Path) -> None:
-    """Masks in files, by value and band, beside masks in the table; a missing file is named."""
+    """Masks in files, by value and band, next to masks in the table; a missing file is named."""
     import rasterio
 
     pixels = _block(2, 2, 8, 10) * 7 + _block(12, 12, 18, 18) * 9
@@ -184,46 +190,46 @@ def test_raster_files(tmp_path: Path) -> None:
         transform=rasterio.Affine(1, 0, 100, 0, -1, 200),
     ) as file:  # fmt: skip
         file.write(pixels, 1)
-    found = _table(True, mask=[_mask(_block(2, 2, 8, 10)), _mask(_block(12, 12, 18, 17))])
+    predictions = _table(True, mask=[_mask(_block(2, 2, 8, 10)), _mask(_block(12, 12, 18, 17))])
     truth = _table(False, raster=[str(path)] * 2, raster_value=[7, 9], raster_band=[1, 1])
-    card = ee.score(found, truth, task="detection", metrics=["Outcomes"])
+    card = ee.score(predictions, truth, task="detection", metrics=["Outcomes"])
     assert card.outcomes["iou"].to_list() == [1.0, 30 / 36]
-    beside = tmp_path / "truth.parquet"
-    truth.with_columns(raster=pl.lit(path.name)).write_parquet(beside)
-    card = ee.score(found, beside, task="detection", metrics=["Outcomes"])
+    with_boxes = tmp_path / "truth.parquet"
+    truth.with_columns(raster=pl.lit(path.name)).write_parquet(with_boxes)
+    card = ee.score(predictions, with_boxes, task="detection", metrics=["Outcomes"])
     assert card.outcomes["iou"].to_list() == [1.0, 30 / 36]
     missing = truth.with_columns(raster=pl.Series([str(path), str(tmp_path / "none.png")]))
     with refused("file_missing", side="ground_truths", column="raster", count=1, rows=[1]):
-        ee.score(found, missing, task="detection")
+        ee.score(predictions, missing, task="detection")
 
 
 def test_masks_of_one_image_have_one_size() -> None:
-    found = _table(True, **MASK)
+    predictions = _table(True, **MASK)
     truth = _table(False, mask=[_mask(_block(2, 2, 8, 10, (20, 21)))])
     with refused("sizes_differ", count=1, match=r"row 0 .* is 20 x 21, .* 20 x 20"):
-        ee.score(found, truth, task="detection")
+        ee.score(predictions, truth, task="detection")
     sizes = pl.DataFrame({"datum_id": [1], "height": [20], "width": [21]})
     with refused("sizes_differ", side="predictions", count=1):
-        ee.score(found, found.drop("score"), task="detection", datums=sizes)
+        ee.score(predictions, predictions.drop("score"), task="detection", datums=sizes)
 
 
 def test_rows_without_geometry_and_broken_polygons_are_named() -> None:
     truth = _table(False, polygon=[[DIAMOND], None])
-    found = _table(True, **POLYGON)
+    predictions = _table(True, **POLYGON)
     with refused("geometry_missing", column="polygon", count=1, rows=[1]):
-        ee.score(found, truth, task="detection")
+        ee.score(predictions, truth, task="detection")
     half = truth.with_columns(xmin=pl.Series([1.0, 1.0]), ymin=None, xmax=None, ymax=None)
     with refused("null_values", column="ymin", count=2):
-        ee.score(found, half, task="detection")
+        ee.score(predictions, half, task="detection")
     bow = [[0.0, 0.0], [8.0, 8.0], [8.0, 0.0], [0.0, 8.0]]
     crossed = _table(False, polygon=[[bow]])
     with refused("polygon_invalid", side="ground_truths", column="polygon", count=1):
-        ee.score(found, crossed, task="detection")
-    assert _iou(found, crossed, invalid_polygons="repair") is not None
+        ee.score(predictions, crossed, task="detection")
+    assert _iou(predictions, crossed, invalid_polygons="repair") is not None
 
 
 def test_options_that_do_not_fit_are_refused() -> None:
-    found, truth = _table(True, **POLYGON), _table(False, **POLYGON)
+    predictions, truth = _table(True, **POLYGON), _table(False, **POLYGON)
     for options, code, facts in (
         ({"iou_type": "cuboids"}, "unknown_name", {"value": "cuboids"}),
         ({"convert_to": "pixels"}, "unknown_name", {"value": "pixels"}),
@@ -232,38 +238,38 @@ def test_options_that_do_not_fit_are_refused() -> None:
         ({"boundary_ratio": 0.0}, "option_value", {"option": "boundary_ratio", "value": 0.0}),
     ):
         with refused(code, ee.OptionError, **facts):
-            ee.score(found, truth, task="detection", **options)
+            ee.score(predictions, truth, task="detection", **options)
 
 
-def test_tables_tell_the_task() -> None:
-    """Scores beside polygons or masks are detection's; other names and forms are recognised."""
-    found = _table(True, **MASK).rename({"mask": "segmentation"})
+def test_the_task_follows_from_the_tables() -> None:
+    """Scores with polygons or masks mean detection; other names and forms are recognised."""
+    predictions = _table(True, **MASK).rename({"mask": "segmentation"})
     truth = _table(False, polygon=[shapely.Polygon(DIAMOND).wkb]).rename({"polygon": "geometry"})
-    report = ee.check(found, truth)
+    report = ee.check(predictions, truth)
     assert report.recognised["predictions"] == {"segmentation": "mask"}
     assert report.recognised["ground_truths"] == {"geometry": "polygon"}
-    assert ee.score(found, truth).task == "detection"
-    beside = found.with_columns(bbox=pl.Series([[2.0, 2.0, 8.0, 6.0]]))
-    assert "'bbox'" in noted(ee.score(beside, truth), "unread_column").message
+    assert ee.score(predictions, truth).task == "detection"
+    with_boxes = predictions.with_columns(bbox=pl.Series([[2.0, 2.0, 8.0, 6.0]]))
+    assert "'bbox'" in noted(ee.score(with_boxes, truth), "unread_column").message
 
 
 def test_rotated_boxes_in_eight_columns() -> None:
     """x1, y1 to x4, y4 are the corners of a polygon."""
     corners = {f"{axis}{i + 1}": [DIAMOND[i][k]] for i in range(4) for k, axis in enumerate("xy")}
-    found, truth = _table(True, **corners), _table(False, **POLYGON)
-    assert _iou(found, truth) == 1.0
-    assert ee.score(found, truth).run["recognised"]["predictions"]["y3"] == "polygon"
-    assert _iou(found, _table(False, **BOX)) == pytest.approx(64 / 100)
+    predictions, truth = _table(True, **corners), _table(False, **POLYGON)
+    assert _iou(predictions, truth) == 1.0
+    assert ee.score(predictions, truth).run["recognised"]["predictions"]["y3"] == "polygon"
+    assert _iou(predictions, _table(False, **BOX)) == pytest.approx(64 / 100)
 
 
 def test_areas_are_annotated_or_those_of_the_shapes() -> None:
-    """Area ranges go by ``area``, else by the polygon's own area, not by its box's."""
-    found, truth = _table(True, **POLYGON), _table(False, **POLYGON)
+    """Area ranges use ``area``, otherwise the polygon's area, not that of its box."""
+    predictions, truth = _table(True, **POLYGON), _table(False, **POLYGON)
     ranges = {"all": (0.0, 1e10), "here": (49.0, 51.0), "box": (99.0, 101.0)}
     options: dict[str, Any] = {"metrics": ["mAP"], "area_ranges": ranges, "iou_thresholds": [0.5]}
 
     def support(table: pl.DataFrame) -> dict[str, int]:
-        rows = ee.score(found, table, task="detection", **options).metrics
+        rows = ee.score(predictions, table, task="detection", **options).metrics
         return dict(rows.select("area", "support").iter_rows())
 
     assert support(truth) == {"all": 1, "here": 1, "box": 0}
@@ -272,12 +278,14 @@ def test_areas_are_annotated_or_those_of_the_shapes() -> None:
 
 def test_examples_show_polygons_and_the_boxes_of_masks() -> None:
     options: dict[str, Any] = {"task": "detection", "metrics": ["DetailedPrecisionRecallCurve"]}
-    found, truth = _table(True, **POLYGON), _table(False, **POLYGON)
-    frame = ee.score(found, truth, **options).examples
+    predictions, truth = _table(True, **POLYGON), _table(False, **POLYGON)
+    frame = ee.score(predictions, truth, **options).examples
     shown = frame.filter(pl.col("geometry").is_not_null())["geometry"].unique().to_list()
     assert [shapely.from_geojson(text).equals(shapely.Polygon(DIAMOND)) for text in shown] == [True]
-    found, truth = _table(True, **MASK), _table(False, **MASK)
-    shown = ee.score(found, truth, **options).examples["geometry"].drop_nulls().unique().to_list()
+    predictions, truth = _table(True, **MASK), _table(False, **MASK)
+    shown = (
+        ee.score(predictions, truth, **options).examples["geometry"].drop_nulls().unique().to_list()
+    )
     assert [shapely.from_geojson(text).bounds for text in shown] == [(2.0, 2.0, 10.0, 8.0)]
 
 
@@ -292,9 +300,11 @@ ring = st.builds(
 
 
 @given(st.lists(ring, min_size=1, max_size=6), st.lists(ring, min_size=1, max_size=6))
-def test_polygons_meet_as_shapely_says(mine: list[Any], other: list[Any]) -> None:
-    """Every overlap across labels is found, with shapely's IoU; pairs that cannot reach are not."""
-    found = _table(True, polygon=[[r] for r in mine]).with_columns(
+def test_overlaps_of_polygons_equal_shapely(mine: list[Any], other: list[Any]) -> None:
+    """Every overlap across labels has Shapely's IoU; pairs that cannot reach the threshold are
+    skipped.
+    """
+    predictions = _table(True, polygon=[[r] for r in mine]).with_columns(
         score=pl.Series(np.linspace(0.9, 0.1, len(mine)))
     )
     truth = _table(False, polygon=[[r] for r in other])
@@ -304,7 +314,7 @@ def test_polygons_meet_as_shapely_says(mine: list[Any], other: list[Any]) -> Non
         if np.abs(ious - threshold).min() < 1e-9:
             continue
         card = ee.score(
-            found, truth, task="detection", metrics=["Counts"], iou_thresholds=[threshold],
+            predictions, truth, task="detection", metrics=["Counts"], iou_thresholds=[threshold],
             score_thresholds=[0.0],
         )  # fmt: skip
         free, hits = [True] * len(two), 0
@@ -319,22 +329,22 @@ def test_polygons_meet_as_shapely_says(mine: list[Any], other: list[Any]) -> Non
 @pytest.mark.parametrize("dialect", ["standard", "coco", "valor-docs"])
 @pytest.mark.parametrize("kind", ["polygon", "mask"])
 def test_one_empty_side_is_legal(kind: str, dialect: str) -> None:
-    """A side without rows, with or without columns, meets polygons and masks."""
-    found, truth = _table(True, **WHAT[kind]), _table(False, **WHAT[kind])
+    """A side without rows, with or without columns, can be scored against polygons and masks."""
+    predictions, truth = _table(True, **WHAT[kind]), _table(False, **WHAT[kind])
     options: dict[str, Any] = {"task": "detection", "dialect": dialect, "iou_thresholds": [0.5]}
     options["metrics"] = ["Counts", "Outcomes"]
-    for nothing in (found.clear(), pl.DataFrame()):
-        card = ee.score(nothing, truth, **options)
+    for empty in (predictions.clear(), pl.DataFrame()):
+        card = ee.score(empty, truth, **options)
         assert card.outcomes["outcome"].to_list() == ["fn_missed"]
-    for nothing in (truth.clear(), pl.DataFrame()):
-        card = ee.score(found, nothing, **options)
+    for empty in (truth.clear(), pl.DataFrame()):
+        card = ee.score(predictions, empty, **options)
         assert card.outcomes["outcome"].to_list() == ["fp_hallucination"]
 
 
 def test_256_small_masks_traced_on_one_canvas() -> None:
     truth = _table(False, mask=[[[1, 1], [1, 0]]] * 256).with_columns(datum_id=pl.int_range(256))
-    found = truth.with_columns(score=pl.lit(0.5))
-    card = ee.score(found, truth, convert_to="polygon", metrics=["Outcomes"])
+    predictions = truth.with_columns(score=pl.lit(0.5))
+    card = ee.score(predictions, truth, convert_to="polygon", metrics=["Outcomes"])
     assert card.outcomes["iou"].to_list() == [1.0] * 256
 
 
@@ -346,7 +356,7 @@ TRIANGLE = [
 
 
 @pytest.mark.parametrize("offset", [(0.0, 0.0), (5e5, 5e6)])
-def test_equal_polygons_have_iou_1_wherever_they_lie_and_however_they_are_written(
+def test_equal_polygons_have_iou_1_at_any_place_and_in_any_notation(
     offset: tuple[float, float],
 ) -> None:
     rng = np.random.default_rng(6)
@@ -364,8 +374,8 @@ def test_equal_polygons_have_iou_1_wherever_they_lie_and_however_they_are_writte
         [np.roll(ring, 1, axis=0).tolist() for ring in rings],
         [ring[::-1].tolist() for ring in rings],
     ):
-        found = _table(True, polygon=[[ring] for ring in turned])
-        sides = [table.with_columns(datum_id=pl.Series(ids)) for table in (found, truth)]
+        predictions = _table(True, polygon=[[ring] for ring in turned])
+        sides = [table.with_columns(datum_id=pl.Series(ids)) for table in (predictions, truth)]
         sides[0] = sides[0].with_columns(score=pl.lit(0.5))
         card = ee.score(*sides, metrics=["Outcomes"], iou_thresholds=[0.5])
         assert card.outcomes["iou"].to_list() == [1.0] * len(rings)
@@ -381,18 +391,22 @@ def test_rows_of_boolean_pixels(dtype: pl.DataType) -> None:
 
 @pytest.mark.parametrize("form", ["mask", "polygon"])
 def test_overlaps_with_other_labels_are_no_matches(form: str) -> None:
-    """Crossings of labels, found for the confusion matrix, do not enter matching."""
+    """Overlaps across labels, computed for the confusion matrix, do not affect matching."""
     shape = {"mask": _mask(_block(2, 2, 8, 10)), "polygon": [DIAMOND]}[form]
     truth = _table(False, **{form: [shape]}).with_columns(label_value=pl.lit("b"))
-    found = _table(True, **{form: [shape, shape]}).with_columns(label_value=pl.Series(["a", "b"]))
-    asked = ["Outcomes", "ConfusionMatrix", "AP", "Counts"]
-    card = ee.score(found, truth, task="detection", metrics=asked, iou_thresholds=[0.5])
+    predictions = _table(True, **{form: [shape, shape]}).with_columns(
+        label_value=pl.Series(["a", "b"])
+    )
+    metrics = ["Outcomes", "ConfusionMatrix", "AP", "Counts"]
+    card = ee.score(predictions, truth, task="detection", metrics=metrics, iou_thresholds=[0.5])
     assert card.value("AP", label_value="b", iou_threshold=0.5) == pytest.approx(1.0)
     outcomes = dict(card.outcomes.select("label_value", "outcome").iter_rows())
     assert outcomes["b"] == "tp"
     assert outcomes["a"].startswith("fp")
-    alone = ee.score(found.head(1), truth, task="detection", metrics=asked, iou_thresholds=[0.5])
-    assert alone.value("AP", label_value="b", iou_threshold=0.5) == 0.0
-    cells = alone.confusion.filter(score_threshold=0.5).select("actual", "predicted", "count")
+    single = ee.score(
+        predictions.head(1), truth, task="detection", metrics=metrics, iou_thresholds=[0.5]
+    )
+    assert single.value("AP", label_value="b", iou_threshold=0.5) == 0.0
+    cells = single.confusion.filter(score_threshold=0.5).select("actual", "predicted", "count")
     assert cells.rows() == [("b", "a", 1)]
-    assert sorted(alone.outcomes["outcome"]) == ["fn_misclassified", "fp_misclassified"]
+    assert sorted(single.outcomes["outcome"]) == ["fn_misclassified", "fp_misclassified"]

@@ -1,4 +1,6 @@
-"""Dialects kitti and kitti-r11 against KITTI's rules written out, and what they ask for."""
+"""Dialects kitti and kitti-r11 against a plain version of KITTI's rules, and their required
+columns.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from detection.kitti_tables import CORNERS, drawn_tables
+from detection.kitti_tables import CORNERS, random_tables
 from loading import load_frames
 from merging import parts
 from merging.oriented_parts import seen
@@ -42,19 +44,19 @@ def usable(sides: tuple[pl.DataFrame, pl.DataFrame]) -> bool:
     return bool({*sides[0]["datum_id"]} & {*sides[1]["datum_id"]})
 
 
-def told(card: ee.Scorecard, **where: Any) -> list[float | None]:
+def values_of(card: ee.Scorecard, **where: Any) -> list[float | None]:
     return card.metrics.filter(**where)["value"].to_list()
 
 
 @pytest.mark.parametrize("iou_type", ALIKE)
 def test_the_rules(iou_type: str) -> None:
-    """AP of 40 and 11 positions, AOS and their means, of every label and difficulty."""
+    """AP at 40 and 11 positions, AOS and their means, for every label and difficulty."""
     compared = 0
     for seed in range(SETS):
-        sides = drawn_tables(seed)
+        sides = random_tables(seed)
         if not usable(sides):
             continue
-        given = images(sides)
+        inputs = images(sides)
         cards = {
             positions: ee.score(*sides, **{**HOW, "dialect": name}, iou_type=iou_type)
             for name, positions in (("kitti", range(1, 41)), ("kitti-r11", range(0, 41, 4)))
@@ -63,20 +65,20 @@ def test_the_rules(iou_type: str) -> None:
             means: dict[Any, list[float]] = {}
             for label, least in IOUS.items():
                 precision, angle, sought = kitti.evaluate(
-                    given, label, difficulty, least, ALIKE[iou_type]
+                    inputs, label, difficulty, least, ALIKE[iou_type]
                 )
                 for positions, card in cards.items():
                     for metric, values in (("AP", precision), ("AOS", angle)):
                         if metric == "AOS" and iou_type != "bbox":
                             continue
                         mean = sum(values[at] for at in positions) / len(positions)
-                        found = told(card, metric=metric, label_value=label, area=difficulty)
+                        result = values_of(card, metric=metric, label_value=label, area=difficulty)
                         if sought:
-                            assert found == [pytest.approx(mean, abs=1e-12)], (seed, label, metric)
+                            assert result == [pytest.approx(mean, abs=1e-12)], (seed, label, metric)
                             means.setdefault((positions, metric), []).append(mean)
                             compared += mean > 0
                         else:
-                            assert found in ([], [None])
+                            assert result in ([], [None])
             for (positions, metric), each in means.items():
                 name = "mAPAveragedOverIOUs" if metric == "AP" else metric
                 rows = cards[positions].metrics.filter(
@@ -87,8 +89,8 @@ def test_the_rules(iou_type: str) -> None:
 
 
 def best(seeds: range = range(12)) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Tables on which most is found."""
-    sides = [drawn_tables(seed) for seed in seeds]
+    """Choose the tables with the most matches."""
+    sides = [random_tables(seed) for seed in seeds]
     return max(
         (pair for pair in sides if usable(pair) and pair[0]["datum_id"].n_unique() > 2),
         key=lambda pair: ee.score(*pair, metrics=["mAPAveragedOverIOUs"], **HOW).metrics["value"][
@@ -105,7 +107,7 @@ def test_parts_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_weights_are_copies() -> None:
-    """An image that a draw takes twice counts as two of that image do; a slice is a run of it."""
+    """An image with weight 2 counts as two such images; a slice equals a run of its image."""
     ours, theirs = best()
     ids = sorted({*ours["datum_id"], *theirs["datum_id"]})
     weights = np.arange(len(ids))[::-1] % 3
@@ -122,45 +124,45 @@ def test_weights_are_copies() -> None:
     compared = 0
     for one in plan.metrics:
         assert one.compute is not None
-        made = [cells.columns["value"].ravel() for cells in one.compute(view, plan.settings)]
+        result = [cells.columns["value"].ravel() for cells in one.compute(view, plan.settings)]
         rows = expected.filter(pl.col("value") > 0, metric=one.name)["value"].to_list()
-        there = np.concatenate(made)
+        there = np.concatenate(result)
         assert all(np.nanmin(np.abs(there - value)) < 1e-12 for value in rows)
         compared += len(rows)
     assert compared > 8
     first = ids[0]
     sides = [side.with_columns(video=pl.col("datum_id")) for side in (ours, theirs)]
     card = ee.score(*sides, by=["video"], **HOW)
-    alone = ee.score(*(side.filter(datum_id=first) for side in sides), **HOW).metrics
+    single = ee.score(*(side.filter(datum_id=first) for side in sides), **HOW).metrics
     rows = card.metrics.filter(slice_value=first)
-    assert rows["value"].to_list() == alone["value"].to_list()
+    assert rows["value"].to_list() == single["value"].to_list()
 
 
 def test_twenty_of_twenty_are_half() -> None:
-    """Fewer true positives than positions leave the others at 0, as in KITTI's own kit."""
+    """With fewer true positives than positions, the others stay 0, as in KITTI's kit."""
     box = {"xmin": 0.0, "ymin": 0.0, "xmax": 60.0, "ymax": 50.0, "occluded": 0, "truncated": 0.0}
     truth = pl.DataFrame([{"datum_id": n, "label_value": "Car", **box} for n in range(20)])
-    found = truth.with_columns(score=pl.Series(np.arange(20) / 20))
-    card = ee.score(found, truth, **HOW, metrics=["AP"], intervals=0.9, draws=20)
+    predictions = truth.with_columns(score=pl.Series(np.arange(20) / 20))
+    card = ee.score(predictions, truth, **HOW, metrics=["AP"], intervals=0.9, draws=20)
     assert set(card.metrics["value"]) == {19 / 40}
-    assert (card.metrics["lower"] < 19 / 40).all()  # draws have more or fewer than 20
+    assert (card.metrics["lower"] < 19 / 40).all()  # resamples have more or fewer than 20
     assert (card.metrics["upper"] > 19 / 40).all()
-    made = card.to_kitti()
-    assert made == dict.fromkeys([f"Car_image/{one}_R40" for one in kitti.HEIGHT][:3], 47.5)
+    result = card.to_kitti()
+    assert result == dict.fromkeys([f"Car_image/{one}_R40" for one in kitti.HEIGHT][:3], 47.5)
     ((name, value), *_) = (
-        ee.score(found, truth, **{**HOW, "dialect": "kitti-r11"}).to_kitti().items()
+        ee.score(predictions, truth, **{**HOW, "dialect": "kitti-r11"}).to_kitti().items()
     )
     assert (name, value) == ("Car_image/easy", pytest.approx(100 * 5 / 11))
-    van = found.with_columns(label_value=pl.lit("Van"))
-    assert ee.score(pl.concat([found, van]), truth, **HOW).to_kitti() == made
-    loose = ee.score(found, truth, **HOW, metrics=["AP"], iou_thresholds=[0.25, 0.5])
+    van = predictions.with_columns(label_value=pl.lit("Van"))
+    assert ee.score(pl.concat([predictions, van]), truth, **HOW).to_kitti() == result
+    loose = ee.score(predictions, truth, **HOW, metrics=["AP"], iou_thresholds=[0.25, 0.5])
     assert loose.metrics["iou_threshold"].unique().to_list() == [0.25, 0.5]
     with pytest.raises(ee.ResultError, match="iou_thresholds"):
         loose.to_kitti()
 
 
 def cars(**columns: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """A car in each of four images, and where it is found."""
+    """Make a car in each of four images, and its predictions."""
     box = {"xmin": 0.0, "ymin": 0.0, "xmax": 60.0, "ymax": 50.0, "occluded": 0, "alpha": 0.0}
     truth = pl.DataFrame([{"datum_id": n, "label_value": "Car", **box} for n in range(4)])
     truth = truth.with_columns(truncated=pl.lit(0.15)).with_columns(**columns)
@@ -169,7 +171,7 @@ def cars(**columns: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 @pytest.mark.parametrize("share", [0.15, 0.3])
 def test_single_precision_changes_no_difficulty(share: float) -> None:
-    """0.15 of single precision is above that of double precision."""
+    """0.15 in single precision is greater than in double precision."""
     ours, theirs = cars(truncated=pl.lit(share))
     metrics = ee.score(ours, theirs, **HOW).metrics
     single = theirs.cast({"truncated": pl.Float32})
@@ -177,7 +179,7 @@ def test_single_precision_changes_no_difficulty(share: float) -> None:
 
 
 @pytest.mark.parametrize(("metric", "kinds"), [("AP", 2), ("AOS", 4)])
-def test_angles_are_gained_where_asked_for(metric: str, kinds: int) -> None:
+def test_angles_need_their_metrics(metric: str, kinds: int) -> None:
     plan = planner.make_plan(make_options(**HOW, metrics=[metric]), "detection")
     tallies = planner.run(
         plan, load_frames(*cars(), options=plan.options, task="detection"), Threads(1)
@@ -186,33 +188,33 @@ def test_angles_are_gained_where_asked_for(metric: str, kinds: int) -> None:
     assert len(tallies.ranked.values) == kinds * len(variants.areas) * len(variants.thresholds)
 
 
-def test_notes_name_what_was_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Vans beside cars were used; regions and labels that are not scored are told once."""
+def test_notes_name_ignored_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vans next to cars are evaluated; regions and other labels are noted once."""
     ours, theirs = cars()
     more = ["Van", "Truck", "Truck", "DontCare", "Cyclist", "Misc"]
     others = pl.concat([theirs, theirs]).head(6).with_columns(label_value=pl.Series(more))
     whole = pl.concat([theirs, others])
     notes = ee.score(ours, whole, **HOW).notes
-    told = [note for note in notes if "ground truths" in note]
-    for said, (start, name) in zip(
-        told,
+    notes_of_truths = [note for note in notes if "ground truths" in note]
+    for message, (start, name) in zip(
+        notes_of_truths,
         (("1 label", "'Cyclist'"), ("ground truths: 2 rows", "'Truck'"),
          ("ground truths: 1 row", "'Misc'")),
         strict=True,
     ):  # fmt: skip
-        assert said.startswith(start)
-        assert name in said
+        assert message.startswith(start)
+        assert name in message
     for name, table in (("ours", ours), ("theirs", whole)):
         table.write_parquet(tmp_path / f"{name}.parquet")
     in_buckets(monkeypatch)
     paths = tmp_path / "ours.parquet", tmp_path / "theirs.parquet"
-    assert {*told} <= {*ee.score(*paths, **HOW, memory_limit="1GB").notes}
-    alone = ee.score(ours.clear(), whole.filter(label_value="Van"), **HOW).notes
-    assert any("1 row of" in note and "'Van'" in note for note in alone)
+    assert {*notes_of_truths} <= {*ee.score(*paths, **HOW, memory_limit="1GB").notes}
+    single = ee.score(ours.clear(), whole.filter(label_value="Van"), **HOW).notes
+    assert any("1 row of" in note and "'Van'" in note for note in single)
 
 
 def test_regions_of_datums_are_those_of_rows() -> None:
-    """In KITTI's files, as rows named DontCare, or as a column of the table of datums."""
+    """Regions are rows named DontCare, in files or tables, or a column of the table of datums."""
     ours, theirs = best()
     is_region = pl.col("label_value") == "DontCare"
     lists = theirs.filter(is_region).group_by("datum_id").agg(
@@ -229,7 +231,7 @@ def test_regions_of_datums_are_those_of_rows() -> None:
         ee.score(ours, theirs, datums=bad, **HOW)
 
 
-def test_what_is_missing_is_told() -> None:
+def test_missing_columns_are_refused() -> None:
     ours, theirs = best()
     with refused("column_missing", side="ground_truths", column="occluded"):
         ee.score(ours, theirs.drop("occluded"), **HOW)
@@ -244,7 +246,7 @@ def test_what_is_missing_is_told() -> None:
     card = ee.score(blind, theirs, metrics=["AP", "AOS", "TIDE"], **HOW)
     assert any("AOS skipped" in note and "alpha (-10)" in note for note in card.notes)
     assert any("TIDE skipped" in note for note in card.notes)
-    flags = theirs.with_columns(occluded=pl.col("occluded") > 0)  # unread elsewhere
-    how = {**HOW, "dialect": "coco"}
-    plain = ee.score(ours, theirs, **how, metrics=["mAP"]).metrics
-    assert ee.score(ours, flags, **how, metrics=["mAP"]).metrics.equals(plain)
+    flags = theirs.with_columns(occluded=pl.col("occluded") > 0)  # not read by other dialects
+    options = {**HOW, "dialect": "coco"}
+    plain = ee.score(ours, theirs, **options, metrics=["mAP"]).metrics
+    assert ee.score(ours, flags, **options, metrics=["mAP"]).metrics.equals(plain)

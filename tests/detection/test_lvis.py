@@ -1,8 +1,8 @@
 """The dialects ``lvis`` and ``lvis-fixed`` are lvis-api's LVISEval to the bit.
 
-``known_answers/detection/lvis.json`` holds its thirteen numbers of :func:`lvis_case`, made with
-lvis 0.5.3 on NumPy 1.23 (``numpy.float`` put back): ``LVISEval(gt, LVISResults(gt, results,
-max_dets), "bbox")`` with ``max_dets`` 300, and -1 for ``lvis-fixed``.
+``known_answers/detection/lvis.json`` contains its thirteen numbers of :func:`lvis_case`. They come
+from lvis 0.5.3 on NumPy 1.23 (with ``numpy.float`` restored): ``LVISEval(gt, LVISResults(gt,
+results, max_dets), "bbox")`` with ``max_dets`` 300, and -1 for ``lvis-fixed``.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ KNOWN = json.loads(
 
 
 def files(seed: int, folder: Path) -> tuple[str, str]:
-    truths, found = lvis_case(seed)
+    truths, predictions = lvis_case(seed)
     paths = str(folder / "results.json"), str(folder / "truths.json")
-    for path, content in zip(paths, (found, truths), strict=True):
+    for path, content in zip(paths, (predictions, truths), strict=True):
         Path(path).write_text(json.dumps(content))
     return paths
 
 
 def tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, pl.DataFrame]]:
-    """The same as tables: lists and frequencies in those of datums and labels."""
-    truths, found = lvis_case(seed)
+    """Make the same rows as tables; datums and labels contain lists and frequencies."""
+    truths, predictions = lvis_case(seed)
     boxes = pl.col("bbox").list.to_struct(fields=["x", "y", "box_width", "box_height"])
     xy = [pl.col("x").alias("xmin"), pl.col("y").alias("ymin"),
           (pl.col("x") + pl.col("box_width")).alias("xmax"),
           (pl.col("y") + pl.col("box_height")).alias("ymax")]  # fmt: skip
     sides = []
-    for rows in (found, truths["annotations"]):
+    for rows in (predictions, truths["annotations"]):
         side = pl.DataFrame(rows, infer_schema_length=None)
         side = side.with_columns(boxes.alias("b")).unnest("b").with_columns(xy)
         sides.append(side.drop("bbox", "x", "y", *(["id"] if "id" in side.columns else [])))
@@ -59,36 +59,36 @@ def tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, pl.DataFram
 
 @pytest.mark.parametrize("dialect", ["lvis", "lvis-fixed"])
 def test_the_thirteen_numbers(dialect: str, tmp_path: Path) -> None:
-    for seed, known in enumerate(KNOWN[dialect]):
+    for seed, expected in enumerate(KNOWN[dialect]):
         card = ee.score(*files(seed, tmp_path), dialect=dialect, metrics=["mAP"])
-        made = card.to_lvis()
-        assert made["names"] == KNOWN["names"]
-        assert [value.hex() for value in made["stats"]] == known, seed
+        result = card.to_lvis()
+        assert result["names"] == KNOWN["names"]
+        assert [value.hex() for value in result["stats"]] == expected, seed
 
 
-def test_tables_give_what_files_give(tmp_path: Path) -> None:
+def test_tables_and_files_give_the_same(tmp_path: Path) -> None:
     for seed in (2, 3, 5, 25):
-        found, truths, more = tables(seed)
-        card = ee.score(found, truths, dialect="lvis", **more)
+        predictions, truths, more = tables(seed)
+        card = ee.score(predictions, truths, dialect="lvis", **more)
         assert [value.hex() for value in card.to_lvis()["stats"]] == KNOWN["lvis"][seed]
         assert not card.warnings
 
 
 def as_polygons(seed: int, folder: Path) -> tuple[str, str]:
-    """Files whose boxes are triangles, in images that are as large as they need to be."""
+    """Write files whose boxes are triangles, in images of sufficient size."""
     paths = files(seed, folder)
     for path in map(Path, paths):
-        made = json.loads(path.read_text())
-        for row in made["annotations"] if isinstance(made, dict) else made:
+        content = json.loads(path.read_text())
+        for row in content["annotations"] if isinstance(content, dict) else content:
             x, y, w, h = (max(value, 1.0) for value in row.pop("bbox"))
             row["segmentation"] = [[x, y, x + w, y, x, y + h]]
-        for image in made["images"] if isinstance(made, dict) else ():
+        for image in content["images"] if isinstance(content, dict) else ():
             image |= {"width": 30, "height": 24}
-        path.write_text(json.dumps(made))
+        path.write_text(json.dumps(content))
     return paths
 
 
-def test_boundaries_have_a_dialect_of_their_own(tmp_path: Path) -> None:
+def test_boundaries_have_a_separate_dialect(tmp_path: Path) -> None:
     differing = 0
     for seed in (5, 22):  # boxes of 6 or 12 pixels
         paths = as_polygons(seed, tmp_path)
@@ -111,10 +111,10 @@ def test_boundaries_have_a_dialect_of_their_own(tmp_path: Path) -> None:
 def test_frames_and_stored_cards_have_the_numbers(tmp_path: Path) -> None:
     card = ee.score(*files(25, tmp_path), dialect="lvis")
     live = card.to_lvis()
-    kept = ee.load(card.save(tmp_path / "run")).to_lvis()
-    assert (kept["names"], kept["stats"]) == (live["names"], live["stats"])
+    stored = ee.load(card.save(tmp_path / "run")).to_lvis()
+    assert (stored["names"], stored["stats"]) == (live["names"], live["stats"])
     with pytest.raises(ee.ResultError, match="score again"):
-        kept["precision"]
+        stored["precision"]
     numbers = dict(zip(live["names"], live["stats"], strict=True))
     for name in ("APr", "APc", "APf"):
         value = card.value(name, area="all")
@@ -127,20 +127,20 @@ BOX = {"xmin": 0.0, "ymin": 0.0, "xmax": 9.0, "ymax": 9.0}
 APART = {"xmin": 50.0, "ymin": 0.0, "xmax": 59.0, "ymax": 9.0}
 
 
-def judged(found: list[dict[str, Any]], **lists: list[str]) -> float | None:
-    """AP at 0.5 of one datum with one object of label a."""
+def judged(predictions: list[dict[str, Any]], **lists: list[str]) -> float | None:
+    """Compute AP at 0.5 of one datum with one object of label a."""
     datums = pl.DataFrame(
         {"datum_id": [1], "negative_labels": [[]], "partial_labels": [[]]}
         | {name: [value] for name, value in lists.items()},
         schema_overrides=dict.fromkeys(("negative_labels", "partial_labels"), pl.List(pl.String)),
     )
     truth = pl.DataFrame([{"datum_id": 1, "label_value": "a", **BOX}])
-    rows = pl.DataFrame([{"datum_id": 1, **one} for one in found])
+    rows = pl.DataFrame([{"datum_id": 1, **one} for one in predictions])
     card = ee.score(rows, truth, dialect="lvis", datums=datums, metrics=["mAP"])
     return card.value("mAP", iou_threshold=0.5, area="all")
 
 
-def test_labels_that_nobody_looked_for_do_not_count() -> None:
+def test_unverified_labels_do_not_count() -> None:
     right = {"label_value": "a", "score": 0.5, **BOX}
     wrong = {"label_value": "a", "score": 0.9, **APART}
     assert judged([right]) == pytest.approx(1.0)
@@ -150,46 +150,48 @@ def test_labels_that_nobody_looked_for_do_not_count() -> None:
     assert judged([right, flat]) == pytest.approx(1.0)
 
 
-def test_what_is_left_out_is_told() -> None:
-    found, truths, more = tables(25)
-    card = ee.score(found, truths, dialect="lvis", **more)
+def test_skipped_labels_are_noted() -> None:
+    predictions, truths, more = tables(25)
+    card = ee.score(predictions, truths, dialect="lvis", **more)
     codes = [one.code for one in card.findings]
     assert {"beyond_cap", "not_judged"} <= {*codes}
 
 
-def test_lists_are_asked_for() -> None:
-    found, truths, more = tables(2)
+def test_lists_of_labels_are_required() -> None:
+    predictions, truths, more = tables(2)
     with refused("column_missing", table="datums", match="'negative_labels'.*'partial_labels'"):
-        ee.score(found, truths, dialect="lvis")
+        ee.score(predictions, truths, dialect="lvis")
     words = more["datums"].with_columns(
         pl.Series("negative_labels", [["x"]] * more["datums"].height)
     )
     with refused("types_differ", column="negative_labels"):
-        ee.score(found, truths, dialect="lvis", datums=words, labels=more["labels"])
+        ee.score(predictions, truths, dialect="lvis", datums=words, labels=more["labels"])
 
 
 def test_one_cap_of_a_datum() -> None:
-    found, truths, more = tables(2)
+    predictions, truths, more = tables(2)
     with refused("option_unfit", ee.OptionError, option="max_detections"):
-        ee.score(found, truths, dialect="lvis", max_detections=[10, 300], **more)
+        ee.score(predictions, truths, dialect="lvis", max_detections=[10, 300], **more)
 
 
 @pytest.mark.parametrize("most", [1, 3, 7])
 def test_most_of_a_label(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if only the best so many of each label had been given, whatever the lists say."""
+    """Equals a table with only the best rows of each label, for any lists."""
     own = dialects.DIALECTS["lvis-fixed"]
     rules = msgspec.structs.replace(own.rules, most_of_label=most)
     fewer = msgspec.structs.replace(own, rules=rules)
-    known = registry.get
+    get = registry.get
     monkeypatch.setattr(
-        registry, "get", lambda task, name: fewer if name == own.name else known(task, name)
+        registry, "get", lambda task, name: fewer if name == own.name else get(task, name)
     )
     for seed in range(12):
-        found, truths, more = tables(seed)
-        found = found.with_columns(
-            pl.Series("score", found["score"] + 1e-6 * pl.arange(found.height, eager=True))
-        )  # no ties, of which each tool has its own order
-        best = found.sort("score", descending=True).group_by("category_id").head(most)
-        cut = ee.score(found, truths, dialect="lvis-fixed", metrics=["mAP"], **more)
+        predictions, truths, more = tables(seed)
+        predictions = predictions.with_columns(
+            pl.Series(
+                "score", predictions["score"] + 1e-6 * pl.arange(predictions.height, eager=True)
+            )
+        )  # no ties, which each tool orders differently
+        best = predictions.sort("score", descending=True).group_by("category_id").head(most)
+        cut = ee.score(predictions, truths, dialect="lvis-fixed", metrics=["mAP"], **more)
         want = ee.score(best, truths, dialect="lvis", metrics=["mAP"], **more)
         assert cut.to_lvis()["stats"] == want.to_lvis()["stats"], seed

@@ -1,4 +1,4 @@
-"""Boxes on whole pixels score the same as boxes, as masks and as polygons, in every dialect."""
+"""Boxes on integer pixels score the same as boxes, as masks and as polygons, in every dialect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ few = settings(modest, max_examples=1 + modest.max_examples // 4)
 
 
 def _runs(box: tuple[float, ...]) -> dict[str, list[int]]:
-    """A box's pixels, counted along the rows."""
+    """Encode a box's pixels as row-major runs."""
     x0, y0, x1, y1 = (int(v) for v in box)
     counts = [y0 * SIZE + x0]
     for _ in range(y0, y1):
@@ -51,11 +51,11 @@ def _assert_same(ours: ee.Scorecard, boxes: ee.Scorecard) -> None:
 
 
 SOLID = (pl.col("xmin") < pl.col("xmax")) & (pl.col("ymin") < pl.col("ymax"))
-"""Boxes of no area are not polygons."""
+"""Boxes without area are not polygons."""
 
 
 def _as_either(frame: pl.DataFrame) -> pl.DataFrame:
-    """Polygons where they can be, boxes elsewhere."""
+    """Use polygons for rows with an area, boxes for the others."""
     return frame.with_columns(
         *(pl.when(~SOLID).then(name).alias(name) for name in CORNERS),
         polygon=pl.when(SOLID).then(_as_polygons(frame)["polygon"]),
@@ -69,7 +69,7 @@ ALTERNATING = [
     for j, form in enumerate(FORMS)
     if (i + j) % 2 == 0
 ]
-"""Two forms of each dialect: geometries are compared before a dialect matches them."""
+"""Two forms per dialect: geometries are compared before the dialect matches them."""
 
 
 @pytest.mark.parametrize(("dialect", "form"), ALTERNATING)
@@ -78,7 +78,7 @@ ALTERNATING = [
 def test_forms(dialect: str, form: str, drawn: Tables) -> None:
     """Empty masks, equal IoUs, exact thresholds, crowds, two label keys, all outputs.
 
-    Areas of polygons are sums of whole numbers; boxes that become some may have none.
+    Areas of polygons are sums of integers; boxes that become polygons may have no area.
     """
     sides = drawn.predictions, drawn.truths
     if form == "polygons":

@@ -19,7 +19,7 @@ from evalengine.ingest.sources import coco
 
 
 def _written(folder: Path, seed: int, **more: Any) -> tuple[str, str]:
-    """Paths of results and ground truths."""
+    """Write results and ground truths, and return their paths."""
     truths, results = random_files(seed, **more)
     paths = []
     for name, content in (("dt.json", results), ("gt.json", truths)):
@@ -43,8 +43,8 @@ def test_random_files(tmp_path: Path, seed: int) -> None:
         same_as_coco(_coco(predictions, truths, **options), theirs)
 
 
-def test_specks_beside_polygons(tmp_path: Path) -> None:
-    """Rings of one and two points after another one, as annotated sets have them."""
+def test_specks_next_to_polygons(tmp_path: Path) -> None:
+    """Rings of one and two points after another ring, as in annotated sets."""
     truths, results = random_files(5)
     listed = [one for one in truths["annotations"] if isinstance(one["segmentation"], list)]
     for one in listed:
@@ -52,9 +52,9 @@ def test_specks_beside_polygons(tmp_path: Path) -> None:
     paths = [tmp_path / "dt.json", tmp_path / "gt.json"]
     for path, content in zip(paths, (results, truths), strict=True):
         path.write_text(json.dumps(content))
-    found = _coco(*map(str, paths), iou_type="segm")
-    same_as_coco(found, coco_eval(str(paths[1]), str(paths[0]), "segm"))
-    listed[0]["segmentation"] = [[5.0, 6.0, 20.0, 6.0]]  # of which pycocotools cannot make a mask
+    result = _coco(*map(str, paths), iou_type="segm")
+    same_as_coco(result, coco_eval(str(paths[1]), str(paths[0]), "segm"))
+    listed[0]["segmentation"] = [[5.0, 6.0, 20.0, 6.0]]  # pycocotools cannot make a mask of it
     paths[1].write_text(json.dumps(truths))
     with refused("ring_short", count=1):
         _coco(*map(str, paths), iou_type="segm")
@@ -62,7 +62,7 @@ def test_specks_beside_polygons(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", [30, 31, 32, 33])
 def test_boundaries(tmp_path: Path, seed: int) -> None:
-    """The smaller of mask and boundary IoU; against crowds, which all sets have, the mask's."""
+    """The smaller of mask and boundary IoU; against crowds, which all sets have, that of masks."""
     predictions, truths = _written(tmp_path, seed)
     theirs = coco_eval(truths, predictions, "boundary")
     assert theirs.stats.tolist() != coco_eval(truths, predictions, "segm").stats.tolist()
@@ -72,7 +72,7 @@ def test_boundaries(tmp_path: Path, seed: int) -> None:
 
 
 def test_converted_to_parquet_they_score_the_same(tmp_path: Path) -> None:
-    """``convert coco`` keeps segmentations, whose numbers stay; sizes come along in datums."""
+    """``convert coco`` keeps segmentations and their numbers, and adds sizes to datums."""
     predictions, truths = _written(tmp_path, 20)
     out = tmp_path / "tables"
     convert_coco(truths, predictions, out=out)
@@ -85,13 +85,13 @@ def test_converted_to_parquet_they_score_the_same(tmp_path: Path) -> None:
 
 
 def test_conditions_and_several_files(tmp_path: Path) -> None:
-    """Masks stay with their rows where a condition keeps some, and over several files."""
+    """Masks stay with their rows under a condition and over several files."""
     predictions, truths = _written(tmp_path, 23)
     rows = json.loads(Path(predictions).read_text())
-    kept = [row for row in rows if row["score"] >= 0.5]
+    selected = [row for row in rows if row["score"] >= 0.5]
     names = []
-    for name, some in (("kept", kept), ("part1", kept[: len(kept) // 2]),
-                       ("part2", kept[len(kept) // 2 :])):  # fmt: skip
+    for name, some in (("kept", selected), ("part1", selected[: len(selected) // 2]),
+                       ("part2", selected[len(selected) // 2 :])):  # fmt: skip
         names.append(str(tmp_path / f"{name}.json"))
         Path(names[-1]).write_text(json.dumps(some))
     theirs = coco_eval(truths, names[0], "segm")
@@ -100,7 +100,7 @@ def test_conditions_and_several_files(tmp_path: Path) -> None:
 
 
 def test_boxes_leave_masks_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where boxes are compared and all rows have one, no segmentation is decoded."""
+    """If boxes are compared and all rows have one, no segmentation is decoded."""
     predictions, truths = _written(tmp_path, 24)
     boxed = {}
     for name, path in (("dt", predictions), ("gt", truths)):
@@ -126,13 +126,13 @@ def test_boxes_leave_masks_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_sides_of_other_forms_are_the_same_masks(tmp_path: Path) -> None:
-    """Rows of pixels and row-major runs in place of COCO's codes."""
+    """Rows of pixels and row-major runs instead of COCO's codes."""
     predictions, truths = _written(tmp_path, 21, images=5)
     theirs = coco_eval(truths, predictions, "segm")
-    found = json.loads(Path(predictions).read_text())
-    pixels = [pixels_of(row["segmentation"], row["segmentation"]["size"]) for row in found]
+    content = json.loads(Path(predictions).read_text())
+    pixels = [pixels_of(row["segmentation"], row["segmentation"]["size"]) for row in content]
     plain = pl.DataFrame(
-        {name: [row[name] for row in found] for name in ("image_id", "category_id", "score")}
+        {name: [row[name] for row in content] for name in ("image_id", "category_id", "score")}
     )
     same_as_coco(
         _coco(plain.with_columns(mask=pl.Series([p.tolist() for p in pixels])), truths), theirs
@@ -147,28 +147,28 @@ def test_sides_of_other_forms_are_the_same_masks(tmp_path: Path) -> None:
 
 
 def test_boxes_of_the_same_files(tmp_path: Path) -> None:
-    """``iou_type="bbox"`` compares the masks' bounding boxes where no row has a box of its own."""
+    """``iou_type="bbox"`` compares the boxes of masks if no row has an annotated box."""
     predictions, truths = _written(tmp_path, 22)
-    given = json.loads(Path(truths).read_text())
-    size = {image["id"]: (image["height"], image["width"]) for image in given["images"]}
-    for row in given["annotations"]:
+    inputs = json.loads(Path(truths).read_text())
+    size = {image["id"]: (image["height"], image["width"]) for image in inputs["images"]}
+    for row in inputs["annotations"]:
         pixels = pixels_of(row["segmentation"], size[row["image_id"]])
         y, x = np.nonzero(pixels)
         corner = (x.min(), y.min()) if x.size else (0, 0)
         far = (x.max() + 1, y.max() + 1) if x.size else (0, 0)
         row["bbox"] = [*map(float, corner), float(far[0] - corner[0]), float(far[1] - corner[1])]
     boxes = tmp_path / "gt-boxes.json"
-    boxes.write_text(json.dumps(given))
-    only_masks = {**given, "annotations": [dict(row) for row in given["annotations"]]}
+    boxes.write_text(json.dumps(inputs))
+    only_masks = {**inputs, "annotations": [dict(row) for row in inputs["annotations"]]}
     for row in only_masks["annotations"]:
         if isinstance(row["segmentation"], dict):
-            del row["bbox"]  # polygons reach beyond the image, their pixels do not
+            del row["bbox"]  # polygons exceed the image, their pixels do not
     (tmp_path / "some.json").write_text(json.dumps(only_masks))
     theirs = coco_eval(str(boxes), predictions)
     same_as_coco(_coco(predictions, str(tmp_path / "some.json"), iou_type="bbox"), theirs)
 
 
-def test_a_broken_code_names_file_and_row_and_nothing_of_polars(tmp_path: Path) -> None:
+def test_a_broken_code_names_file_and_row(tmp_path: Path) -> None:
     def annotation(i: int, counts: list[int]) -> dict[str, Any]:
         code = {"size": [2, 2], "counts": counts}
         return {"id": i, "image_id": 1, "category_id": 1, "iscrowd": 0, "segmentation": code}
@@ -187,7 +187,7 @@ def test_a_broken_code_names_file_and_row_and_nothing_of_polars(tmp_path: Path) 
         lambda: ee.score(str(tmp_path / "dt.json"), truth, task="detection"),
         lambda: convert_coco(truth, out=tmp_path / "out"),
     ):
-        with pytest.raises(ee.ReadError, match="1 row with") as error:  # as Polars lets it through
+        with pytest.raises(ee.ReadError, match="1 row with") as error:  # as Polars raises it
             run()
         assert "the_truth.json: " in str(error.value)
         assert "row 1 (size 2 x 2, [3])" in str(error.value)

@@ -1,4 +1,4 @@
-"""Partitions that cannot be merged; weights count datums several times."""
+"""Refused merges of partitions; weights count datums several times."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def test_a_datum_in_two_partitions_is_refused() -> None:
         merge_datums([part.datums, part.datums])
 
 
-def test_partitions_of_unlike_scores_are_refused() -> None:
-    """One in single, one in double precision: their thresholds would not be the same numbers."""
+def test_partitions_with_other_dtypes_of_scores_are_refused() -> None:
+    """One has single and one double precision, so their thresholds would differ."""
     drawn = crowded_tables(5, datums=6)
     plan = planner.make_plan(make_options(metrics=["mAP"]), "detection")
     first = pl.col("datum_id") == sorted(drawn.datums)[0]
@@ -63,11 +63,11 @@ def test_partitions_of_unlike_scores_are_refused() -> None:
 
 
 @pytest.mark.parametrize("dialect", BOX_DIALECTS)
-def test_a_weight_counts_a_datum_that_often(dialect: str) -> None:
-    """Weights give the frames of tables in which each datum stands that often.
+def test_a_weight_equals_repeated_datums(dialect: str) -> None:
+    """Weights give the frames of tables in which datums are repeated.
 
-    Scores are distinct: a repeated datum's equal scores would rank by datum, a weight counts
-    them at once.
+    Scores are distinct: equal scores of a repeated datum would be ranked by datum, while a weight
+    counts them at once.
     """
     drawn = crowded_tables(8, datums=9)
     rng = np.random.default_rng(4)

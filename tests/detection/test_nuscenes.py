@@ -1,6 +1,6 @@
 """Dialect nuscenes: 20 random sets as the functions of nuscenes-devkit 1.2.0 score them.
 
-``tests/known_answers/detection/README.md`` says how they were made.
+``tests/known_answers/detection/README.md`` describes their origin.
 """
 
 from __future__ import annotations
@@ -43,67 +43,67 @@ def sides(case: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
     return ours.drop("num_points"), theirs.drop("score")
 
 
-def near(found: float | None, expected: float | None) -> bool:
-    if found is None or expected is None:
-        return found is expected
-    return abs(found - expected) < 1e-12
+def close(predictions: float | None, expected: float | None) -> bool:
+    if predictions is None or expected is None:
+        return predictions is expected
+    return abs(predictions - expected) < 1e-12
 
 
-def test_what_is_found_is_at_metres() -> None:
-    given = {**HOW, "pr_curve_iou_threshold": 4, "draws": 20}
+def test_analyses_use_metres() -> None:
+    options = {**HOW, "pr_curve_iou_threshold": 4, "draws": 20}
     for find in (ee.find_calibration, ee.find_thresholds):
-        found = find(*sides(CASES[0]), **given)
-        assert (found.iou_threshold, found.by_distance) == (4, True)
-        assert "at 4 metres" in str(found)
+        result = find(*sides(CASES[0]), **options)
+        assert (result.iou_threshold, result.by_distance) == (4, True)
+        assert "at 4 metres" in str(result)
 
 
 def test_the_devkit() -> None:
     """AP of each label and distance, errors, their means, and the detection score."""
     labels = pl.DataFrame({"label_value": NAMES})
-    compared = told = 0  # where all rows are out of range there is no number
+    compared = numbers = 0  # there is no number if all rows are out of range
     for case in CASES:
         card = ee.score(*sides(case), labels=labels, **HOW)
         for name, values in case["ap"].items():
             for iou, value in zip((0.5, 1, 2, 4), values, strict=True):
-                found = card.metrics.filter(metric="AP", label_value=name, iou_threshold=iou)
-                assert [near(one, value) for one in found["value"]] in ([True], [])
-                told += found.height
+                result = card.metrics.filter(metric="AP", label_value=name, iou_threshold=iou)
+                assert [close(one, value) for one in result["value"]] in ([True], [])
+                numbers += result.height
         for at, error in enumerate(ERRORS):
             for name, value in case["tp"].items():
-                found = card.metrics.filter(metric=error, label_value=name)
-                assert [near(one, value[at]) for one in found["value"]] in ([True], [])
-                told += found.height
+                result = card.metrics.filter(metric=error, label_value=name)
+                assert [close(one, value[at]) for one in result["value"]] in ([True], [])
+                numbers += result.height
         means = card.metrics.filter(pl.col("label_value").is_null())
         for name, value in zip(
             ("mAPAveragedOverIOUs", "NDS", *ERRORS),
             (case["mAP"], case["nds"], *case["errors"]),
             strict=True,
         ):
-            found = means.filter(metric=name)
-            assert [near(one, value) for one in found["value"]] in ([True], [])
-            compared += found.height
-    assert (told, compared) == (333, 133)
+            result = means.filter(metric=name)
+            assert [close(one, value) for one in result["value"]] in ([True], [])
+            compared += result.height
+    assert (numbers, compared) == (333, 133)
 
 
-def test_similarities_keep_every_bit_of_distances() -> None:
+def test_similarities_are_exact_in_distances() -> None:
     away = np.sort(np.random.default_rng(0).uniform(0, 5, 1000))
     away[:2] = [0.0, 2.0**-19]
-    alike = similarity(away)
-    assert (np.diff(alike) < 0).all()
-    assert (metres(alike) == away).all()
-    assert alike.max() == 1
+    similarities = similarity(away)
+    assert (np.diff(similarities) < 0).all()
+    assert (metres(similarities) == away).all()
+    assert similarities.max() == 1
     assert similarity(5000.0) == 0
 
 
 def test_nearest_of_equals_and_thresholds() -> None:
-    """The first of two ground truths at one distance; 2 m apart is not within 2 m."""
+    """The first of two ground truths at one distance matches; 2 m is not within 2 m."""
     box = {"datum_id": ["s"] * 2, "label_value": ["car"] * 2}
     truth = pl.DataFrame({**box, "box3d": [[x, 0.0, 0, 4, 2, 1, 0] for x in (-1.0, 1.0)]})
-    found = pl.DataFrame(
+    predictions = pl.DataFrame(
         {"datum_id": ["s"], "label_value": ["car"], "box3d": [[0.0, 0.0, 0, 4, 2, 1, 0]],
          "score": [0.5]}
     )  # fmt: skip
-    card = ee.score(found, truth, metrics=["Outcomes"], iou_thresholds=[1, 1.5], **HOW)
+    card = ee.score(predictions, truth, metrics=["Outcomes"], iou_thresholds=[1, 1.5], **HOW)
     rows = card.outcomes.filter(score=0.5)
     assert rows["iou_threshold"].to_list() == [1.0, 1.5]
     assert rows["outcome"].to_list() == ["fp_hallucination", "tp"]
@@ -113,11 +113,11 @@ def test_nearest_of_equals_and_thresholds() -> None:
 
 
 def test_single_datums_and_reports_are_in_metres(tmp_path: Path) -> None:
-    """A box 1 m away is right at 2 m, of which its datum is judged; headings say metres."""
+    """A box at 1 m is right at 2 m, the threshold of its datum; headings are in metres."""
     box = {"datum_id": ["s"], "label_value": ["car"]}
     truth = pl.DataFrame({**box, "box3d": [[0.0, 0.0, 0, 4, 2, 1, 0]]})
-    found = pl.DataFrame({**box, "box3d": [[1.0, 0.0, 0, 4, 2, 1, 0]], "score": [0.5]})
-    card = ee.score(found, truth, metrics=["PerDatum", "mAP", "AP"], **HOW)
+    predictions = pl.DataFrame({**box, "box3d": [[1.0, 0.0, 0, 4, 2, 1, 0]], "score": [0.5]})
+    card = ee.score(predictions, truth, metrics=["PerDatum", "mAP", "AP"], **HOW)
     assert card.per_datum["value"].to_list() == [1.0]
     card.to_html(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
@@ -125,36 +125,38 @@ def test_single_datums_and_reports_are_in_metres(tmp_path: Path) -> None:
     assert "@ IoU" not in page
 
 
-def test_of_equal_scores_the_later_row_goes_first() -> None:
-    """Whatever its datum: the one that hits is in the datum that is told last."""
+def test_equal_scores_are_ranked_by_descending_row() -> None:
+    """The row order decides, not the datum: the hit is in the last row."""
     box = [0.0, 0.0, 0, 4, 2, 1, 0]
-    found = pl.DataFrame(
+    predictions = pl.DataFrame(
         {"datum_id": ["b", "a"], "label_value": ["car"] * 2, "score": [0.5] * 2,
          "box3d": [[9.0, *box[1:]], box]}
     )  # fmt: skip
     truth = pl.DataFrame({"datum_id": ["a", "b"], "label_value": ["car"] * 2, "box3d": [box] * 2})
     curve = {"metrics": ["InterpolatedPrecisionRecallCurve"], "iou_thresholds": [1]}
-    first = ee.score(found, truth, **curve, **HOW).curves["precision"][:51].to_list()
+    first = ee.score(predictions, truth, **curve, **HOW).curves["precision"][:51].to_list()
     assert first == [*[1.0] * 50, 0.5]
-    turned = ee.score(found.reverse(), truth, **curve, **HOW).curves["precision"][:51].to_list()
+    turned = (
+        ee.score(predictions.reverse(), truth, **curve, **HOW).curves["precision"][:51].to_list()
+    )
     assert turned == pytest.approx([level / 100 for level in range(51)])
 
 
-def test_what_is_missing_is_told(tmp_path: Path) -> None:
+def test_missing_options_are_refused(tmp_path: Path) -> None:
     ours, theirs = sides(CASES[0])
     card = ee.score(ours.drop("vx"), theirs, **HOW)
     assert noted(card, "without_columns").message.startswith("AVE, NDS ")
     assert "NDS" not in card.metrics["metric"]
     with refused("metric_unfit", metrics=["AVE"], match="column vx"):
         ee.score(ours.drop("vx"), theirs, metrics=["AVE"], **HOW)
-    alone = ee.score(ours, theirs, dialect="nuscenes", angle_format="radians-z-up")
-    assert alone.value("NDS") == ee.score(ours, theirs, **HOW).value("NDS")
+    single = ee.score(ours, theirs, dialect="nuscenes", angle_format="radians-z-up")
+    assert single.value("NDS") == ee.score(ours, theirs, **HOW).value("NDS")
     files = [tmp_path / "found.parquet", tmp_path / "truth.parquet"]
     for side, file in zip((ours, theirs), files, strict=True):
         side.write_parquet(file)
-    given = make_options(dialect="nuscenes", angle_format="radians-z-up")
+    options = make_options(dialect="nuscenes", angle_format="radians-z-up")
     night = Part("night", str(files[0]), str(files[1]), None, "key", tmp_path / "tally")
-    assert score_parts([night], given).value("NDS") == alone.value("NDS")
+    assert score_parts([night], options).value("NDS") == single.value("NDS")
     with pytest.raises(ee.OptionError, match="iou_type='3d'"):
         ee.score(ours, theirs, **{**HOW, "iou_type": "3d"})
     with pytest.raises(ee.OptionError, match="iou_thresholds"):
@@ -163,14 +165,14 @@ def test_what_is_missing_is_told(tmp_path: Path) -> None:
         ee.score(ours, theirs, **{**HOW, "dialect": "standard", "iou_type": "3d"}, metrics=["NDS"])
 
 
-@pytest.mark.slow  # the default run merges parts of such tables: tests/merging
+@pytest.mark.slow  # the default run merges buckets of such tables: tests/merging
 def test_through_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     same_as_in_memory(centres(4), "detection", tmp_path)
 
 
 def test_weights_are_copies() -> None:
-    """A sample that a draw takes twice counts as two of that sample do."""
+    """A sample with weight 2 counts as two such samples."""
     case = max(CASES, key=lambda case: float(case["nds"]))
     ours, theirs = sides(case)
     plan = planner.make_plan(make_options(**{**HOW, "task": None}), "detection")

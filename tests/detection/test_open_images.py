@@ -1,6 +1,6 @@
 """The dialects of Open Images against a slow oracle of TensorFlow's published rules.
 
-2,100 seeds were compared with it when the dialects were made.
+During development, 2,100 seeds were compared with it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,19 @@ CORNERS = ("xmin", "ymin", "xmax", "ymax")
 WEIGHTS = {"openimages": 1, "openimages-v2": 0}
 
 
-def drawn(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
-    """Predictions, ground truths and images: groups, difficult ones, ties, boxes without area."""
+def random_rows(
+    seed: int,
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
+    """Make predictions, truths and images: groups, difficult ones, ties, empty boxes."""
     r = np.random.default_rng(seed)
     labels = [f"{seed:04} {name}" for name in "abc"[: int(r.integers(1, 4))]]
     images = [f"{seed:04} {i}" for i in range(int(r.integers(1, 5)))]
     size = int(r.choice([3, 6, 20]))
 
     def row(low: int, **more: Any) -> dict[str, Any]:
-        near = r.integers(0, size, 2)
-        far = near + r.integers(low, size, 2)
-        corners = (float(x) / 64 for x in (*near, *far))
+        corner = r.integers(0, size, 2)
+        far = corner + r.integers(low, size, 2)
+        corners = (float(x) / 64 for x in (*corner, *far))
         named = {"datum_id": str(r.choice(images)), "label_value": str(r.choice(labels))}
         return named | dict(zip(CORNERS, corners, strict=True)) | more
 
@@ -44,7 +46,7 @@ def drawn(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[d
         if not truth["difficult"]:
             truth["is_group_of"] = int(r.random() < many)
     tied = bool(r.random() < 0.5)
-    found = []
+    result = []
     for _ in range(int(r.integers(1, 40))):
         one = row(0 if r.random() < 0.1 else 1)
         if r.random() < 0.6:
@@ -52,7 +54,7 @@ def drawn(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[d
             shift = r.integers(0, 3, 2) / 64 * (r.random() < 0.5)
             one["xmin"], one["ymax"] = one["xmin"] - shift[0], one["ymax"] + shift[1]
         one["score"] = float(r.integers(0, 5) / 4 if tied else r.random())
-        found.append({k: one[k] for k in ("datum_id", "label_value", *CORNERS, "score")})
+        result.append({k: one[k] for k in ("datum_id", "label_value", *CORNERS, "score")})
     lists = [
         {"datum_id": image}
         | {
@@ -61,25 +63,25 @@ def drawn(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[d
         }
         for image in images
     ]
-    return found, truths, lists
+    return result, truths, lists
 
 
 def compare(dialect: str, seeds: range, **options: Any) -> None:
-    """AP of every label against the oracle."""
-    every = zip(*map(drawn, seeds), strict=True)
-    found, truths, lists = (list(chain.from_iterable(parts)) for parts in every)
+    """Compare AP of every label with the oracle."""
+    every = zip(*map(random_rows, seeds), strict=True)
+    predictions, truths, lists = (list(chain.from_iterable(parts)) for parts in every)
     schema = dict.fromkeys(("positive_labels", "negative_labels"), pl.List(pl.String))
     datums = pl.DataFrame(lists, schema_overrides=schema)
     ious = [0.5, 0.75]
-    given = pl.DataFrame(found), pl.DataFrame(truths)
+    inputs = pl.DataFrame(predictions), pl.DataFrame(truths)
     options |= {"dialect": dialect, "datums": datums, "iou_thresholds": ious}
-    card = ee.score(*given, metrics=["AP"], **options)
+    card = ee.score(*inputs, metrics=["AP"], **options)
     rows = card.metrics.select("label_value", "iou_threshold", "value")
-    assert {*given[1]["label_value"]} <= {*rows["label_value"]}
+    assert {*inputs[1]["label_value"]} <= {*rows["label_value"]}
     for label, iou, value in rows.iter_rows():
         ours: dict[str, Any] = {}
         theirs: dict[str, Any] = {}
-        for one in found:
+        for one in predictions:
             if one["label_value"] == label:
                 box = tuple(one[c] for c in CORNERS)
                 ours.setdefault(one["datum_id"], []).append((one["score"], box))
@@ -112,26 +114,26 @@ IN_GROUP = [BOX | {"xmin": 0.6, "xmax": 0.7, "score": score} for score in (0.5, 
 
 
 def ap(
-    dialect: str, found: list[dict[str, Any]], truths: list[dict[str, Any]], **lists: Any
+    dialect: str, predictions: list[dict[str, Any]], truths: list[dict[str, Any]], **lists: Any
 ) -> Any:
-    """AP of label a, and all that was told."""
+    """Compute AP of label a, with all notes."""
     datums = {"datum_id": ["i"], "negative_labels": [[]]} | {k: [v] for k, v in lists.items()}
     schema = dict.fromkeys([name for name in datums if name != "datum_id"], pl.List(pl.String))
-    sides = pl.DataFrame(found), pl.DataFrame(truths)
+    sides = pl.DataFrame(predictions), pl.DataFrame(truths)
     card = ee.score(*sides, dialect=dialect, datums=pl.DataFrame(datums, schema_overrides=schema))
     return card.value("AP", label_value="a")
 
 
-def test_a_group_is_found_once_or_not_asked_for() -> None:
+def test_a_group_counts_once_or_is_ignored() -> None:
     single = BOX | {"IsGroupOf": 0}
-    found = [*IN_GROUP, BOX | {"score": 0.1}]
-    assert ap("openimages", found, [single, GROUP]) == 1.0
+    result = [*IN_GROUP, BOX | {"score": 0.1}]
+    assert ap("openimages", result, [single, GROUP]) == 1.0
     assert ap("openimages", IN_GROUP, [single, GROUP]) == 0.5
-    assert ap("openimages-v2", found, [single, GROUP]) == 1.0
+    assert ap("openimages-v2", result, [single, GROUP]) == 1.0
     assert ap("openimages-v2", IN_GROUP, [GROUP]) is None
 
 
-def test_what_would_be_a_duplicate_may_lie_in_a_group() -> None:
+def test_duplicates_may_match_a_group() -> None:
     around = GROUP | {"xmin": 0.0}
     twice = [
         BOX | {"score": 0.9},
@@ -139,18 +141,20 @@ def test_what_would_be_a_duplicate_may_lie_in_a_group() -> None:
         BOX | {"ymin": 0.5, "ymax": 1, "score": 0.7},
     ]
     assert ap("openimages-v2", twice[:2], [BOX | {"IsGroupOf": 0}, around]) == 1.0
-    found = {row["outcome"] for row in outcomes(twice, [BOX | {"IsGroupOf": 0}, around])}
-    assert found == {"tp", "fp_hallucination"}
+    predictions = {row["outcome"] for row in outcomes(twice, [BOX | {"IsGroupOf": 0}, around])}
+    assert predictions == {"tp", "fp_hallucination"}
 
 
-def outcomes(found: list[dict[str, Any]], truths: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def outcomes(
+    predictions: list[dict[str, Any]], truths: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
     datums = pl.DataFrame({"datum_id": ["i"], "negative_labels": [["x"]]})
-    sides = pl.DataFrame(found), pl.DataFrame(truths)
+    sides = pl.DataFrame(predictions), pl.DataFrame(truths)
     card = ee.score(*sides, dialect="openimages", datums=datums, metrics=["Outcomes"])
     return card.frame("outcomes").rows(named=True)
 
 
-def test_labels_that_nobody_verified_do_not_count() -> None:
+def test_unverified_labels_do_not_count() -> None:
     one = BOX | {"score": 0.5}
     odd = BOX | {"label_value": "b", "score": 0.9, "datum_id": "j"}
     lists = {"datum_id": ["i", "j"], "positive_labels": [[], []]}
@@ -182,8 +186,8 @@ TREE = {
 }
 
 
-def test_what_shows_a_class_shows_those_above() -> None:
-    """Lists as TensorFlow's tool makes them of the same tree."""
+def test_labels_include_their_ancestors() -> None:
+    """Lists as TensorFlow's tool derives them from the same tree."""
     labels = ["dog", "cat", "owned", "animal"]
     truth = pl.DataFrame({"datum_id": ["i"] * 4, "label_value": labels, "xmin": range(4)})
     datums = pl.DataFrame(
@@ -196,7 +200,7 @@ def test_what_shows_a_class_shows_those_above() -> None:
     )
     rows, images = ee.expand_hierarchy(truth, TREE, datums=datums)
     above = {x: rows.filter(pl.col("xmin") == x)["label_value"].to_list() for x in range(4)}
-    # a class that stands in the tree twice counts twice among those above
+    # a class that is in the tree twice counts twice among its ancestors
     dog = ["dog", "pet", "animal", "pet", "owned", "pet", "owned", "twice"]
     assert above == {0: dog, 1: ["cat", "animal"], 2: ["owned", "twice"], 3: ["animal"]}
     assert images is not None

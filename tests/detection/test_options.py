@@ -1,4 +1,4 @@
-"""Label maps, conditions, many thresholds, other dtypes: options that change what is counted."""
+"""Options that change what is counted: label maps, conditions, many thresholds, other dtypes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from detection.checking import (
     EVERYTHING,
     GRID,
     RATES,
-    asked,
     check,
     check_confusion,
     check_outcomes,
     modest,
     oracle_of,
     run,
+    some_settings,
 )  # fmt: skip
 from detection.strategies import Tables, crowded_tables, tables
 from hypothesis import given
@@ -46,10 +46,10 @@ def _mapped(frame: pl.DataFrame, label_map: dict[Any, Any]) -> pl.DataFrame:
     )
 
 
-@given(st.data(), asked())
+@given(st.data(), some_settings())
 @modest
 def test_label_map(data: st.DataObject, options: Asked) -> None:
-    """A map of (key, value) pairs is as good as tables so renamed; it may merge labels."""
+    """A map of (key, value) pairs equals renamed tables; it may merge labels."""
     drawn = data.draw(tables())
     both = pl.concat([t.select("label_key", "label_value") for t in vars(drawn).values()])
     pairs = sorted(set(both.iter_rows()))
@@ -63,7 +63,7 @@ def test_label_map(data: st.DataObject, options: Asked) -> None:
 
 
 def test_label_map_of_values() -> None:
-    """A map of plain values, to a value that is new."""
+    """A map of plain values to a new value."""
     drawn = crowded_tables(14, datums=8, strings=True)
     swap = {"class 1": "class 2", "class 3": "other"}
     renamed = Tables(
@@ -75,7 +75,7 @@ def test_label_map_of_values() -> None:
 
 
 @pytest.mark.parametrize("dialect", ["standard", "coco", "valor"])
-def test_where(dialect: str) -> None:
+def test_conditions(dialect: str) -> None:
     """A condition removes rows of every side that has its columns."""
     drawn = crowded_tables(15, datums=10)
     cases: list[tuple[Any, Tables]] = [
@@ -86,15 +86,15 @@ def test_where(dialect: str) -> None:
             Tables(drawn.predictions, drawn.truths.filter(pl.col("iscrowd") == 0)),
         ),
     ]
-    for where, kept in cases:
+    for where, expected in cases:
         card = drawn.score(dialect=dialect, where=where)
-        plain = kept.score(dialect=dialect)
+        plain = expected.score(dialect=dialect)
         agree(numbers(card.metrics), numbers(plain.metrics), tolerance=0.0)
 
 
 @pytest.mark.parametrize("dialect", ["standard", "valor", "valor-docs"])
 def test_more_variants_than_bits(dialect: str) -> None:
-    """Nine area ranges by nine IoU thresholds, counted in more than one word."""
+    """Nine area ranges by nine IoU thresholds need more than one word."""
     drawn = crowded_tables(16, datums=5, labels=3)
     edges = [0.0, 1024.0, 200.0, 900.0, 3000.0, 5000.0, 8000.0, 9216.0, 16000.0]
     options = Asked(
@@ -110,7 +110,7 @@ def test_more_variants_than_bits(dialect: str) -> None:
 
 @pytest.mark.parametrize("dialect", ["standard", "valor"])
 def test_more_score_thresholds_than_bits(dialect: str) -> None:
-    """A hundred and one score thresholds, each of which some score equals."""
+    """101 score thresholds, each equal to some score."""
     drawn = crowded_tables(17, datums=4, labels=3)
     options = replace(FEW, score_thresholds=tuple(i / 100 for i in range(101)))
     metrics = [*RATES, *CURVES, "ConfusionMatrix", "DetailedPrecisionRecallCurve"]
@@ -119,7 +119,7 @@ def test_more_score_thresholds_than_bits(dialect: str) -> None:
 
 
 def test_single_precision_scores() -> None:
-    """A threshold is rounded to the scores' dtype: 0.1 as a single is at 0.1."""
+    """A threshold is rounded to the dtype of the scores, so 0.1 in single precision reaches 0.1."""
     drawn = crowded_tables(18, datums=4, labels=3)
     scores = np.round(drawn.predictions["score"].to_numpy(), 1).astype(np.float32)
     single = Tables(drawn.predictions.with_columns(score=pl.Series(scores)), drawn.truths)
@@ -140,8 +140,8 @@ def test_single_precision_scores() -> None:
     assert card.outcomes.select(scoreless).equals(expected.outcomes.select(scoreless))
 
 
-def test_ids_and_labels_keep_their_dtype() -> None:
-    """Integers stay integers and strings strings, in every frame."""
+def test_ids_and_labels_have_their_dtype() -> None:
+    """Integers stay integers and strings stay strings, in every frame."""
     for strings in (False, True):
         drawn = crowded_tables(19, datums=4, labels=3, strings=strings)
         card = run(drawn, "standard", FEW, EVERYTHING)
@@ -154,7 +154,7 @@ def test_ids_and_labels_keep_their_dtype() -> None:
 
 
 def test_defaults_of_details() -> None:
-    """Without thresholds: confusion at pr_curve_iou_threshold, outcomes of every score too."""
+    """Without thresholds, confusion uses pr_curve_iou_threshold; outcomes contain every score."""
     drawn = crowded_tables(22, datums=4, labels=3)
     card = drawn.score(metrics=["ConfusionMatrix", "Outcomes"])
     grid = tuple(x / 100 for x in range(5, 100, 5))
@@ -164,7 +164,7 @@ def test_defaults_of_details() -> None:
 
 
 def test_thresholds_are_the_same_in_every_frame() -> None:
-    """COCO's grid is not round decimals (0.8999999999999999): frames join all the same."""
+    """COCO's grid has no round decimals (0.8999999999999999), yet frames can be joined."""
     drawn = crowded_tables(21, datums=3)
     ious = tuple(np.linspace(0.5, 0.95, 10).tolist())
     options = replace(FEW, iou_thresholds=ious, returned=ious, pr_curve_iou_threshold=ious[8])
@@ -175,17 +175,17 @@ def test_thresholds_are_the_same_in_every_frame() -> None:
 
 
 def test_both_sides_empty() -> None:
-    """Nothing against nothing scores: frames without rows, of the right columns."""
+    """Two empty sides give empty frames with the right columns."""
     drawn = crowded_tables(0, datums=3)
-    nothing = Tables(drawn.predictions.clear(), drawn.truths.clear())
-    card = run(nothing, "standard", FEW, EVERYTHING)
+    empty = Tables(drawn.predictions.clear(), drawn.truths.clear())
+    card = run(empty, "standard", FEW, EVERYTHING)
     for frame in (card.metrics, card.curves, card.examples, card.confusion, card.outcomes):
         assert frame.is_empty()
 
 
 @pytest.mark.parametrize("dialect", ["standard", "valor", "valor-docs", "coco"])
 def test_one_side_empty(dialect: str) -> None:
-    """Only false positives: AP is undefined; only misses: AP is 0."""
+    """With only false positives AP is undefined; with only misses it is 0."""
     drawn = crowded_tables(0, datums=3)
     options = replace(FEW, area_ranges=(("all", (0.0, 1e10)),), max_detections=(100,))
     truths = drawn.truths.drop("iscrowd")
@@ -201,21 +201,21 @@ BOXES = ("examples/detection/predictions.parquet", "examples/detection/groundtru
 
 
 @pytest.mark.parametrize(
-    ("asked", "titles"),
+    ("name", "titles"),
     [("AP", ["AP", "APsmall", "APmedium", "APlarge"]), ("AP50", ["AP50"]), ("AP75", ["AP75"])],
 )
-def test_a_name_of_coco_has_its_headline(asked: str, titles: list[str]) -> None:
-    """COCO calls numbers of labels and their means by one name; both are computed."""
+def test_a_name_of_coco_has_its_headline(name: str, titles: list[str]) -> None:
+    """COCO has one name for numbers of labels and their mean; both are computed."""
     every = ee.score(*BOXES, dialect="coco")
-    card = ee.score(*BOXES, dialect="coco", metrics=[asked])
-    found = {line.title: line.value for line in sections(card)[0].headline}
-    assert [*found] == titles
+    card = ee.score(*BOXES, dialect="coco", metrics=[name])
+    predictions = {line.title: line.value for line in sections(card)[0].headline}
+    assert [*predictions] == titles
     wanted = {line.title: line.value for line in sections(every)[0].headline}
-    assert found == {title: wanted[title] for title in titles}
+    assert predictions == {title: wanted[title] for title in titles}
     assert "mAPAveragedOverIOUs" not in ee.score(*BOXES, metrics=["AP"]).metrics["metric"]
 
 
-def test_area_ranges_without_one_of_all_sizes_skip_what_needs_it(tmp_path: Path) -> None:
+def test_metrics_of_all_sizes_are_skipped_without_that_range(tmp_path: Path) -> None:
     ranges = {"middle": (10.0, 1000.0)}
     card = ee.score(*BOXES, area_ranges=ranges)
     assert {*card.metrics["area"]} == {"middle"}
@@ -236,18 +236,20 @@ def test_thresholds_of_narrow_floats_are_their_decimals(dtype: str) -> None:
     }
     truth = pl.DataFrame(box)
     thresholds = np.array([0.5, 0.55, 0.7], dtype)
-    found = truth.with_columns(score=pl.lit(0.5))
-    card = ee.score(found, truth, iou_thresholds=thresholds, metrics=["mAP"])
+    predictions = truth.with_columns(score=pl.lit(0.5))
+    card = ee.score(predictions, truth, iou_thresholds=thresholds, metrics=["mAP"])
     assert card.value("mAP", iou_threshold=0.55) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("of_scores", [pl.Float32, pl.Float64])
-def test_scores_reach_their_own_narrow_threshold(of_scores: type[pl.DataType]) -> None:
+def test_scores_reach_an_equal_narrow_threshold(of_scores: type[pl.DataType]) -> None:
     scores = np.array([0.45699605, 0.123456789], np.float32)
     box = {"datum_id": [1, 2], "label": "a", "xmin": 0, "ymin": 0, "xmax": 9, "ymax": 9}
     truth = pl.DataFrame(box)
-    found = truth.with_columns(score=pl.Series(scores).cast(of_scores))
-    card = ee.score(found, truth, metrics=["Recall"], score_thresholds=scores, iou_thresholds=[0.5])
+    predictions = truth.with_columns(score=pl.Series(scores).cast(of_scores))
+    card = ee.score(
+        predictions, truth, metrics=["Recall"], score_thresholds=scores, iou_thresholds=[0.5]
+    )
     assert {*card.metrics["value"]} == {0.5, 1.0}
     exact = np.array([2048], np.float16)
-    assert ee.score(found, truth, max_detections=exact).options.max_detections == (2048,)
+    assert ee.score(predictions, truth, max_detections=exact).options.max_detections == (2048,)

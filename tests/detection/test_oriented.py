@@ -1,4 +1,4 @@
-"""Oriented boxes: pycocotools' arithmetic on Shapely's IoUs, in every form they are given in."""
+"""Oriented boxes: pycocotools' arithmetic with Shapely's IoUs, in every input format."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 import shapely
-from detection.oriented_tables import drawn_tables
+from detection.oriented_tables import random_tables
 from merging.oriented_parts import oriented
 from oracles.oriented import corners, run
 from partitions.cases import in_buckets, same_as_in_memory
@@ -21,33 +21,33 @@ COCO: dict[str, Any] = {"dialect": "coco", "iou_type": "obb", "angle_format": "r
 FIVE = ("cx", "cy", "w", "h", "angle")
 
 
-def apart(frame: pl.DataFrame, factor: float = 1.0) -> pl.DataFrame:
-    """The boxes in columns of their own, their angle multiplied."""
+def in_columns(frame: pl.DataFrame, factor: float = 1.0) -> pl.DataFrame:
+    """Split the boxes into columns, with a factor for the angle."""
     numbers = frame["obb"].list.to_struct(fields=FIVE).struct.unnest()
     return frame.drop("obb").hstack(numbers.with_columns(pl.col("angle") * factor))
 
 
 def cornered(frame: pl.DataFrame) -> pl.DataFrame:
-    """Their corners in columns of their own."""
-    found = np.array([corners(box).ravel() for box in frame["obb"]]).reshape(-1, 8)
+    """Split the corners into columns."""
+    result = np.array([corners(box).ravel() for box in frame["obb"]]).reshape(-1, 8)
     names = [f"{xy}{k}" for k in range(1, 5) for xy in "xy"]
-    return frame.drop("obb").hstack(pl.DataFrame(found, schema=names, orient="row"))
+    return frame.drop("obb").hstack(pl.DataFrame(result, schema=names, orient="row"))
 
 
 def test_coco_by_shapely() -> None:
     """Precision, recall, scores and the twelve numbers."""
     compared = 0
     for seed in range(60, 72):
-        predictions, truths = drawn_tables(seed)
+        predictions, truths = random_tables(seed)
         if not {*predictions["datum_id"]} & {*truths["datum_id"]}:
             continue
         expected = run(predictions, truths)
         if expected.near:
             continue
-        found = ee.score(predictions, truths, task="detection", **COCO).to_coco()
-        assert found["stats"] == expected.stats.tolist()
+        result = ee.score(predictions, truths, task="detection", **COCO).to_coco()
+        assert result["stats"] == expected.stats.tolist()
         for name in ("precision", "recall", "scores"):
-            assert (found[name] == expected.eval[name]).all()
+            assert (result[name] == expected.eval[name]).all()
         compared += expected.stats[0] > 0
     assert compared > 4
 
@@ -58,26 +58,28 @@ def test_coco_by_shapely() -> None:
      ("degrees-clockwise", 180 / np.pi), ("degrees-counterclockwise", -180 / np.pi)],
 )  # fmt: skip
 def test_forms_of_the_angle(name: str, factor: float) -> None:
-    predictions, truths = drawn_tables(86)
-    found = ee.score(predictions, truths, **COCO)
-    sides = apart(predictions, factor), apart(truths, factor)
+    predictions, truths = random_tables(86)
+    result = ee.score(predictions, truths, **COCO)
+    sides = in_columns(predictions, factor), in_columns(truths, factor)
     same = ee.score(*sides, dialect="coco", angle_format=name)
-    assert same.to_coco()["stats"] == found.to_coco()["stats"]
-    assert found.to_coco()["stats"][0] > 0
+    assert same.to_coco()["stats"] == result.to_coco()["stats"]
+    assert result.to_coco()["stats"][0] > 0
 
 
-def test_corners_and_what_has_no_angle() -> None:
-    predictions, truths = drawn_tables(86)
-    found = ee.score(predictions, truths, **COCO, metrics=["Outcomes"]).outcomes
+def test_corners_and_boxes_without_angle() -> None:
+    predictions, truths = random_tables(86)
+    result = ee.score(predictions, truths, **COCO, metrics=["Outcomes"]).outcomes
     columns = ["datum_id", "outcome", "score"]
     for sides in ((predictions, cornered(truths)), (cornered(predictions), cornered(truths))):
-        for how in ({}, {"iou_type": "obb"}):
+        for settings in ({}, {"iou_type": "obb"}):
             options = (
-                {"angle_format": "radians-clockwise", **how} if sides[0] is predictions else how
+                {"angle_format": "radians-clockwise", **settings}
+                if sides[0] is predictions
+                else settings
             )
             same = ee.score(*sides, dialect="coco", metrics=["Outcomes"], **options).outcomes
-            assert same.select(columns).equals(found.select(columns))
-            gap = same["iou"].fill_null(0) - found["iou"].fill_null(0)
+            assert same.select(columns).equals(result.select(columns))
+            gap = same["iou"].fill_null(0) - result["iou"].fill_null(0)
             assert gap.abs().max() < 1e-9
     upright = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "bbox": [[0.0, 0.0, 4.0, 2.0]]})
     turned = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "score": [0.5],
@@ -87,14 +89,14 @@ def test_corners_and_what_has_no_angle() -> None:
     assert card.outcomes["iou"].to_list() == [1.0]  # right angles are exact
 
 
-def test_the_angle_is_asked_for() -> None:
-    sides = drawn_tables(86)
-    for given in (sides, [apart(side) for side in sides]):
+def test_the_angle_format_is_required() -> None:
+    sides = random_tables(86)
+    for inputs in (sides, [in_columns(side) for side in sides]):
         with refused("angle_format_missing"):
-            ee.score(*given)
+            ee.score(*inputs)
     with refused("unknown_name", value="radian-clockwise", match="'radians-clockwise'"):
         ee.score(*sides, angle_format="radian-clockwise")
-    boxes = [apart(side).rename({"cx": "xmin", "cy": "ymin", "w": "xmax", "h": "ymax"})
+    boxes = [in_columns(side).rename({"cx": "xmin", "cy": "ymin", "w": "xmax", "h": "ymax"})
              for side in sides]  # fmt: skip
     with refused("angle_without_centre"):
         ee.score(*boxes, angle_format="radians-clockwise")
@@ -110,19 +112,19 @@ def box(*numbers: float | None) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 @pytest.mark.parametrize(
-    ("numbers", "code", "said"),
+    ("numbers", "code", "message"),
     [((0, 0, 1, 1), "wrong_length", None),
      ((0, 0, 1, 0, 1, 1, 0, 1), "wrong_length", "four corners"),
      ((0, 0, 1, 1, None), "not_finite", None),
      ((0, 0, 1, 1, float("inf")), "not_finite", None),
      ((0, 0, -1, 1, 0), "too_low", None)],
 )  # fmt: skip
-def test_broken_boxes(numbers: tuple[float, ...], code: str, said: str | None) -> None:
-    with refused(code, ee.InputError, match=said, column="obb", count=1, rows=[1]):
+def test_broken_boxes(numbers: tuple[float, ...], code: str, message: str | None) -> None:
+    with refused(code, ee.InputError, match=message, column="obb", count=1, rows=[1]):
         ee.score(*box(*numbers), angle_format="radians-clockwise")
 
 
-def test_boxes_without_area_are_told_and_match_nothing() -> None:
+def test_boxes_without_area_are_noted_and_never_match() -> None:
     card = ee.score(*box(0, 0, 0, 1, 0), metrics=["AP"], angle_format="radians-clockwise")
     noted(card, "zero_area_boxes", count=1)
     assert card.value("AP", label_value="a", iou_threshold=0.5) == pytest.approx(51 / 101)
@@ -139,12 +141,12 @@ QUADS = {
 def quads(name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     shape = {"datum_id": [1], "label_value": ["a"], "polygon": [[QUADS[name]]]}
     square = [[[0, 0], [3, 0], [3, 3], [0, 3]]]
-    found = {"datum_id": [1], "label_value": ["a"], "score": [0.5], "polygon": [square]}
-    return pl.DataFrame(found), pl.DataFrame(shape)
+    predictions = {"datum_id": [1], "label_value": ["a"], "score": [0.5], "polygon": [square]}
+    return pl.DataFrame(predictions), pl.DataFrame(shape)
 
 
 def test_quadrilaterals_are_no_rectangles() -> None:
-    """Any four corners count as they lie."""
+    """Any four corners are compared as given."""
     for name in ("convex", "hollow"):
         card = ee.score(*quads(name), iou_type="obb", metrics=["Outcomes"], iou_thresholds=[0.1])
         one, two = shapely.Polygon(QUADS[name]), shapely.box(0, 0, 3, 3)
@@ -160,29 +162,32 @@ def test_quadrilaterals_are_no_rectangles() -> None:
 
 
 def test_dota_folders(tmp_path: Path) -> None:
-    """Corners of a folder of DOTA against five numbers of a table."""
+    """Corners in DOTA folders against five numbers in a table."""
     folder = tmp_path / "labelTxt"
     folder.mkdir()
     line = " ".join(f"{v:.6f}" for v in corners((50, 40, 30, 10, 0.4)).ravel())
     (folder / "P1.txt").write_text(f"imagesource:x\ngsd:1\n{line} ship 0\n")
-    found = pl.DataFrame({"datum_id": ["P1"], "label_value": ["ship"], "score": [0.9],
+    predictions = pl.DataFrame({"datum_id": ["P1"], "label_value": ["ship"], "score": [0.9],
                           "rbox": [[50.0, 40.0, 30.0, 10.0, 0.4]]})  # fmt: skip
-    how: dict[str, Any] = {"angle_format": "radians-clockwise", "metrics": ["Outcomes"]}
-    card = ee.score(found, str(folder), iou_type="obb", **how)
+    options: dict[str, Any] = {"angle_format": "radians-clockwise", "metrics": ["Outcomes"]}
+    card = ee.score(predictions, str(folder), iou_type="obb", **options)
     assert card.outcomes["iou"][0] == pytest.approx(1, abs=1e-6)
-    wrong = ee.score(found, str(folder), iou_type="obb", metrics=["Outcomes"],
+    wrong = ee.score(predictions, str(folder), iou_type="obb", metrics=["Outcomes"],
                      angle_format="radians-counterclockwise")  # fmt: skip
     assert wrong.outcomes["outcome"].to_list() == ["fp_hallucination", "fn_missed"]
 
 
 def test_other_geometry_of_oriented_boxes() -> None:
-    """As polygons the same numbers; as boxes those around them; as masks by their pixels."""
-    predictions, truths = drawn_tables(86)
+    """As polygons the numbers are equal; as boxes, those around them; as masks, their pixels."""
+    predictions, truths = random_tables(86)
     datums = pl.DataFrame({"datum_id": range(4), "height": 400, "width": 400})
-    how: dict[str, Any] = {"angle_format": "radians-clockwise", "metrics": ["mAPAveragedOverIOUs"]}
+    settings: dict[str, Any] = {
+        "angle_format": "radians-clockwise",
+        "metrics": ["mAPAveragedOverIOUs"],
+    }
 
     def mean(**options: Any) -> float:
-        card = ee.score(predictions, truths, **how, **options)
+        card = ee.score(predictions, truths, **settings, **options)
         return float(card.value("mAPAveragedOverIOUs"))
 
     assert mean() == mean(convert_to="obb") == mean(convert_to="polygon")
@@ -200,6 +205,6 @@ def test_other_geometry_of_oriented_boxes() -> None:
 
 @pytest.mark.parametrize("seed", [4])
 def test_through_files(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every frame of a run in bounded memory is that of one in memory."""
+    """Every frame of a run in bounded memory equals that of a run in memory."""
     in_buckets(monkeypatch)
     same_as_in_memory(oriented(seed), "detection", tmp_path)

@@ -1,4 +1,4 @@
-"""Pairs of boxes: a sweep over crowded datums finds what a look at every pair does."""
+"""Pairs of boxes: a sweep over crowded datums finds the same pairs as an exhaustive search."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from evalengine.kernels import boxes as kernels
 
 
 def _side(rng: np.random.Generator, n: int, datums: int) -> tuple[Any, ...]:
-    """Boxes on a coarse grid, some of no area, some that span the image."""
-    near = rng.integers(0, 30, (n, 2)).astype(np.float64)
+    """Make boxes on a coarse grid, some without area, some as large as the image."""
+    corner = rng.integers(0, 30, (n, 2)).astype(np.float64)
     extent = rng.integers(0, 6, (n, 2)) * rng.choice([1, 1, 1, 8], (n, 1))
-    boxes = np.concatenate([near, near + extent], axis=1)
+    boxes = np.concatenate([corner, corner + extent], axis=1)
     area = extent.prod(axis=1) * rng.choice([0.5, 1.0], n)
     datum, key = rng.integers(0, datums, n), rng.integers(0, 2, n)
     return datum.astype(np.int32), boxes, area, key.astype(np.int32)
@@ -44,7 +44,7 @@ def test_a_sweep_finds_every_pair(seed: int, n: int, m: int, lowest: float) -> N
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kernels, "_MANY", -1)
         swept = both()
-        patch.setattr(kernels, "_MANY", 100)  # some datums so, some so
+        patch.setattr(kernels, "_MANY", 100)  # some datums by each method
         mixed = both()
     for one, two, three in zip(each, swept, mixed, strict=True):
         assert one.dtype == two.dtype == three.dtype
@@ -53,11 +53,11 @@ def test_a_sweep_finds_every_pair(seed: int, n: int, m: int, lowest: float) -> N
 
 
 def test_a_crowded_datum_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """20,000 boxes a side in one image, and a region that spans it."""
+    """20,000 boxes per side in one image, and a region that covers it."""
     rng = np.random.default_rng(1)
     n = 20_000
-    near = 45.0 * np.stack(np.divmod(rng.permutation(n), 200), axis=1)
-    boxes = np.concatenate([near, near + 40], axis=1)
+    corner = 45.0 * np.stack(np.divmod(rng.permutation(n), 200), axis=1)
+    boxes = np.concatenate([corner, corner + 40], axis=1)
     boxes[0] = 0, 0, 10_000, 10_000
     area = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
     zeros = np.zeros(n, np.int32)

@@ -1,4 +1,4 @@
-"""Real COCO data, JSON in: pycocotools' numbers to the last bit."""
+"""Real COCO data as JSON: pycocotools' numbers to the last bit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BOXES = ("coco_val2014_100", "dt_bbox.json", "bbox")
 
 
 def _case(folder: str, detections: str, iou_type: str) -> tuple[str, str, dict[str, Any]]:
-    """Paths of detections and ground truths, and what to expect of boxes or masks."""
+    """Return paths of detections and ground truths, and the expected numbers of boxes or masks."""
     expected = json.loads(real_data(folder, "expected.json").read_text())[iou_type]
     return str(real_data(folder, detections)), str(real_data(folder, "gt.json")), expected
 
@@ -61,9 +61,9 @@ def test_numbers_of_json(folder: str, detections: str, iou_type: str) -> None:
 def test_converted_tables_score_the_same() -> None:
     """Tables of the same rows, made by hand, give the same twelve numbers."""
     *paths, expected = _case(*BOXES)
-    found, truth = (json.loads(Path(path).read_text()) for path in paths)
+    content, truth = (json.loads(Path(path).read_text()) for path in paths)
     sides = []
-    for rows in (found, truth["annotations"]):
+    for rows in (content, truth["annotations"]):
         names = ["image_id", "category_id", "score", "iscrowd", "area"]
         columns = {name: [row[name] for row in rows] for name in names if name in rows[0]}
         boxes = [[float(x) for x in row["bbox"]] for row in rows]

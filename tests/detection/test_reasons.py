@@ -1,4 +1,4 @@
-"""Why a prediction is wrong and a ground truth missed, on tables written by hand."""
+"""Reasons of wrong predictions and missed ground truths, on tables written by hand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEFT, MIDDLE, RIGHT, FAR = (
 def reasons(
     predictions: list[Row], scores: list[float], truths: list[Row], **options: Any
 ) -> dict[tuple[Any, ...], int]:
-    """(label, score threshold, outcome, observation) to count, and the same of the outcomes."""
+    """Map (label, score threshold, outcome, observation) to the count; check the outcomes."""
     card = ee.score(
         table(predictions, scores),
         table(truths),
@@ -44,11 +44,11 @@ def reasons(
         ("fn", "misclassifications"): "fn_misclassified",
         ("fn", "no_predictions"): "fn_missed",
     }
-    told: dict[tuple[Any, ...], int] = {}
+    outcomes: dict[tuple[Any, ...], int] = {}
     for row in card.outcomes.iter_rows(named=True):
         key = (row["label_value"], row["score_threshold"], row["outcome"])
-        told[key] = told.get(key, 0) + 1
-    assert told == {(*key[:2], short[key[2:]]): n for key, n in cells.items()}  # type: ignore[index]
+        outcomes[key] = outcomes.get(key, 0) + 1
+    assert outcomes == {(*key[:2], short[key[2:]]): n for key, n in cells.items()}  # type: ignore[index]
     return cells
 
 
@@ -87,12 +87,12 @@ MISTAKEN, TAKEN, NOTHING, MISSED = (
     ],
 )  # fmt: skip
 def test_reasons(predictions: Any, scores: list[float], truths: Any, expected: Any) -> None:
-    """Of one image, at both score thresholds."""
+    """One image, at both score thresholds."""
     cells = reasons([(1, *row) for row in predictions], scores, [(1, *row) for row in truths])
     assert cells == {(label, at, *why): 1 for label, *why in expected for at in BOTH}
 
 
-def test_another_datum_explains_nothing() -> None:
+def test_other_datums_are_no_reason() -> None:
     cells = reasons([(1, "b", LEFT), (2, "b", FAR)], [0.9, 0.9], [(2, "a", LEFT)])
     assert cells["b", 0.5, FP, NOTHING] == 2
     assert cells["a", 0.5, FN, MISSED] == 1
@@ -107,6 +107,6 @@ def test_reasons_of_misses_follow_the_score_threshold() -> None:
 
 @pytest.mark.parametrize(("iou", "why"), [(0.6, MISTAKEN), (0.61, NOTHING)])
 def test_the_threshold_is_inclusive(iou: float, why: str) -> None:
-    """An IoU of exactly pr_curve_iou_threshold overlaps; just below does not."""
+    """An IoU equal to pr_curve_iou_threshold overlaps; a slightly smaller one does not."""
     cells = reasons([(1, "b", MIDDLE)], [0.9], [(1, "a", LEFT)], pr_curve_iou_threshold=iou)
     assert cells["b", 0.5, FP, why] == 1

@@ -1,4 +1,4 @@
-"""Rows that stand twice, and files of several models scored as one: said, where they can be."""
+"""Warnings about repeated rows, and about files of several models scored as one."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def tables() -> tuple[pl.DataFrame, pl.DataFrame]:
 @pytest.mark.parametrize("role", ["predictions", "ground_truths"])
 @pytest.mark.parametrize("share", [0.3, 0.98, 1])
 def test_rows_appended_again_are_a_warning(tables, role: str, share: float) -> None:
-    given = list(tables)
+    inputs = list(tables)
     place = int(role != "predictions")
-    given[1] = given[1].drop("annotation_id", strict=False)  # ids may appear once
-    n = int(share * given[place].height)
-    given[place] = pl.concat([given[place], given[place].head(n)])
-    facts = noted(ee.score(*given), "rows_doubled", severity="warning").facts
-    assert (facts["side"], facts["of"]) == (role, given[place].height)
+    inputs[1] = inputs[1].drop("annotation_id", strict=False)  # ids must be unique
+    n = int(share * inputs[place].height)
+    inputs[place] = pl.concat([inputs[place], inputs[place].head(n)])
+    facts = noted(ee.score(*inputs), "rows_doubled", severity="warning").facts
+    assert (facts["side"], facts["of"]) == (role, inputs[place].height)
     assert facts["count"] >= n
-    assert ee.check(*given).warnings
+    assert ee.check(*inputs).warnings
 
 
 def test_few_copies_are_a_note(tables) -> None:
@@ -49,7 +49,7 @@ def test_few_copies_are_a_note(tables) -> None:
 
 @pytest.mark.parametrize("padding", [(0, 0, 0, 0.5), (-1, -1, -1, -1), (0, 640, 480, 0)])
 def test_padding_is_no_copy(tables, padding: tuple[float, ...]) -> None:
-    """Detections of fixed length per image are filled with empty boxes or scores of 0."""
+    """Detections padded to a fixed number per image have empty boxes or scores of 0."""
     predictions, truths = tables
     start, right, bottom, score = map(float, padding)
     corners = dict.fromkeys(("xmin", "ymin"), start) | {"xmax": right, "ymax": bottom}
@@ -78,21 +78,21 @@ def test_every_row_twice_in_bounded_memory() -> None:
     noted(card, "rows_doubled", severity="warning")
 
 
-def test_files_that_share_their_datums_are_told_of(tables, tmp_path: Path) -> None:
+def test_files_that_share_their_datums_are_warned_about(tables, tmp_path: Path) -> None:
     predictions, truths = tables
     for name, factor in (("one", 1.0), ("two", 0.9)):
         predictions.with_columns(pl.col("score") * factor).write_parquet(
             tmp_path / f"{name}.parquet"
         )
     card = ee.score(tmp_path / "*.parquet", truths)
-    said = noted(card, "files_share_datums", severity="warning").message
-    assert "59 of 59 datums" in said
-    assert "'one.parquet'" in said
-    assert "'two.parquet'" in said
+    note = noted(card, "files_share_datums", severity="warning").message
+    assert "59 of 59 datums" in note
+    assert "'one.parquet'" in note
+    assert "'two.parquet'" in note
 
 
-def test_all_files_that_share_their_datums_are_told_of(tmp_path: Path) -> None:
-    """By their folders where names are alike; files of one label each are not meant."""
+def test_folders_that_share_their_datums_are_warned_about(tmp_path: Path) -> None:
+    """Files are named by folder if their names are equal; one file per label causes no warning."""
     box = {"bbox": [1, 2, 3, 4], "score": 0.5}
     boxes = "".join(f"{i},car,0.5,.1,.2,.3,.4\n" for i in range(6))
     for model in ("m1", "m2"):
@@ -115,10 +115,10 @@ def test_all_files_that_share_their_datums_are_told_of(tmp_path: Path) -> None:
     ):  # fmt: skip
         datums = sizes if theirs is named else None
         report = ee.check(tmp_path / "*" / name, theirs, datums=datums)
-        said = noted(report, "files_share_datums", severity="warning").message
-        assert "6 of 6 datums" in said
-        assert f"'m1/{name}'" in said
-        assert f"'m2/{name}'" in said
+        note = noted(report, "files_share_datums", severity="warning").message
+        assert "6 of 6 datums" in note
+        assert f"'m1/{name}'" in note
+        assert f"'m2/{name}'" in note
     (tmp_path / "m2/comp4_det_test_car.txt").rename(tmp_path / "m2/comp4_det_test_dog.txt")
     warnings = ee.check(tmp_path / "*" / "comp4*.txt", named).warnings
     assert not [one for one in warnings if "several models" in one]

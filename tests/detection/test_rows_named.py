@@ -1,4 +1,4 @@
-"""Rows whose geometry is wrong are named as their user numbers them, with their datum ids."""
+"""Rows with wrong geometry are named by the user's row number and datum id."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _table(kind: str, **columns: Any) -> pl.DataFrame:
 
 def _sides(kind: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     wrong = _table(kind)
-    if kind == "raster":  # every row's file is absent: only the last one is looked for
+    if kind == "raster":  # every row's file is missing: only the last one is read
         wrong = wrong.filter(pl.int_range(pl.len()).is_in([0, 5]))
     truths = pl.DataFrame(
         {"datum_id": ["x", "y", "z"], "label_value": ["a"] * 3, "mask": [GOOD["mask"]] * 3}
@@ -50,15 +50,15 @@ def _sides(kind: str) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 @pytest.mark.parametrize("kind", ["mask", "polygon", "raster"])
 @pytest.mark.parametrize("where", [{"predictions": "camera = 1"}, "camera = 1"])
-def test_numbers_before_where(kind: str, where: Any, tmp_path: Path) -> None:
+def test_row_numbers_under_conditions(kind: str, where: Any, tmp_path: Path) -> None:
     predictions, truths = _sides(kind)
     last = predictions.height - 1
-    kept = ee.Options(where=where, convert_to="polygon" if kind == "polygon" else None)
+    options = ee.Options(where=where, convert_to="polygon" if kind == "polygon" else None)
     path = tmp_path / "predictions.parquet"
     predictions.write_parquet(path)
-    for given in (predictions, str(path)):
+    for inputs in (predictions, str(path)):
         with pytest.raises(InputError, match=rf"row {last} \(datum_id='z'"):
-            ee.score(given, truths, options=kept)
+            ee.score(inputs, truths, options=options)
 
 
 def test_numbers_before_whole_datums_and_undeclared_ones_go() -> None:
@@ -78,16 +78,19 @@ def test_numbers_of_masks_of_another_size() -> None:
         ee.score(predictions, truths, where={"predictions": "camera = 1"})
 
 
-def test_crossing_rings_beside_masks_name_the_way_of_coco() -> None:
-    """Where predictions are masks and ground truths polygons, ``iou_type`` compares masks."""
+def test_crossing_rings_next_to_masks_name_iou_type() -> None:
+    """If predictions are masks and ground truths polygons, ``iou_type`` compares masks."""
     crossed = _table("polygon")[-1:]
-    found = _table("mask")[:1].with_columns(datum_id=pl.lit("z"), score=pl.lit(0.5))
+    predictions = _table("mask")[:1].with_columns(datum_id=pl.lit("z"), score=pl.lit(0.5))
     with refused("polygon_invalid", count=1, match="iou_type='segm'"):
-        ee.score(found, crossed)
-    card = ee.score(found, crossed, iou_type="segm")
+        ee.score(predictions, crossed)
+    card = ee.score(predictions, crossed, iou_type="segm")
     assert card.metrics.height
-    assert card.metrics.equals(ee.score(found, crossed, convert_to="mask").metrics)
-    both = [ee.score(found, crossed, dialect="coco", **more) for more in ({}, {"iou_type": "segm"})]
+    assert card.metrics.equals(ee.score(predictions, crossed, convert_to="mask").metrics)
+    both = [
+        ee.score(predictions, crossed, dialect="coco", **more)
+        for more in ({}, {"iou_type": "segm"})
+    ]
     assert both[0].metrics.equals(both[1].metrics)
 
 
@@ -95,16 +98,16 @@ def test_crossing_rings_beside_masks_name_the_way_of_coco() -> None:
 def test_numbers_in_bounded_memory(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A bucket holds some of the rows, and names them by their numbers in the file."""
+    """A bucket contains some of the rows, and names them by their numbers in the file."""
     in_buckets(monkeypatch)
     predictions, truths = _sides(kind)
     last = predictions.height - 1
     paths = [str(tmp_path / f"{side}.parquet") for side in ("predictions", "truths")]
     for table, path in zip((predictions, truths), paths, strict=True):
         table.write_parquet(path)
-    how = {"convert_to": "polygon" if kind == "polygon" else "mask"}
+    options = {"convert_to": "polygon" if kind == "polygon" else "mask"}
     named = rf"row {last} \(datum_id='z'"
     if kind == "raster":  # no file exists: the first bucket names its row
         named += r"|row 0 \(datum_id='x'"
     with pytest.raises(InputError, match=named):
-        ee.score(*paths, memory_limit="1GB", scratch=str(tmp_path / "scratch"), **how)
+        ee.score(*paths, memory_limit="1GB", scratch=str(tmp_path / "scratch"), **options)

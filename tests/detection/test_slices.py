@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from detection.checking import EVERYTHING, asked, check, modest, oracle_of, run
+from detection.checking import EVERYTHING, check, modest, oracle_of, run, some_settings
 from detection.strategies import Tables, crowded_tables, tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +14,7 @@ from oracles.detection_metrics import Asked
 from output_frames import agree, numbers, of_slice
 
 few = settings(modest, max_examples=1 + modest.max_examples // 4)
-"""Each example is checked slice by slice, some ten of them."""
+"""Each example is checked slice by slice, with about ten slices."""
 
 WEATHER = ("fog", "rain", "sun")
 CAMERA = (1, 2)
@@ -22,7 +22,7 @@ CAMERA = (1, 2)
 
 @st.composite
 def sliced(draw: st.DrawFn) -> tuple[Tables, pl.DataFrame]:
-    """Tables, and a table of datums with two slice columns."""
+    """Make tables, and a table of datums with two slice columns."""
     drawn = draw(tables(crowd=True))
     datums = drawn.datums
     return drawn, pl.DataFrame(
@@ -35,12 +35,12 @@ def sliced(draw: st.DrawFn) -> tuple[Tables, pl.DataFrame]:
 
 
 @pytest.mark.parametrize("dialect", ["standard", "valor-docs"])
-@given(sliced(), asked())
+@given(sliced(), some_settings())
 @few
-def test_slices_stand_alone(
+def test_slices_match_separate_runs(
     dialect: str, given_tables: tuple[Tables, pl.DataFrame], options: Asked
 ) -> None:
-    """By one column, by another and by both crossed, beside the whole set."""
+    """Slices by one column, by another and by both crossed, and the whole set."""
     drawn, datums = given_tables
     by = ["weather", "weather*camera"]
     card = run(drawn, dialect, options, EVERYTHING, by=by, datums=datums)
@@ -55,16 +55,16 @@ def test_slices_stand_alone(
 
 
 def test_slice_column_of_a_side() -> None:
-    """A slice column may stand in the ground truths or the predictions."""
+    """A slice column may be in the ground truths or the predictions."""
     drawn = crowded_tables(12, datums=8)
     odd = pl.col("datum_id") % 2
     datums = pl.DataFrame({"datum_id": drawn.datums}).with_columns(side=odd)
     wide = Tables(drawn.predictions.with_columns(side=odd), drawn.truths.with_columns(side=odd))
-    told = drawn.score(by="side", datums=datums)
+    card = drawn.score(by="side", datums=datums)
     shown = wide.score(by="side")
     for value in ("0", "1"):
         agree(
             numbers(of_slice(shown.metrics, "side", value)),
-            numbers(of_slice(told.metrics, "side", value)),
+            numbers(of_slice(card.metrics, "side", value)),
             tolerance=0.0,
         )

@@ -1,4 +1,4 @@
-"""Which row wins among equals: rules that averages rarely show."""
+"""Ranking of equal rows: rules that averages rarely reveal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evalengine.kernels import matching
 
 
 def outcomes(dialect: str, predictions: pl.DataFrame, truths: pl.DataFrame) -> pl.DataFrame:
-    """Outcomes of all predictions at IoU 0.5."""
+    """Return the outcomes of all predictions at IoU 0.5."""
     return ee.score(
         predictions, truths, task="detection", dialect=dialect, metrics=["Outcomes"]
     ).outcomes
@@ -30,7 +30,7 @@ LEFT, MIDDLE, RIGHT = (0.0, 0.0, 4.0, 4.0), (1.0, 0.0, 5.0, 4.0), (2.0, 0.0, 6.0
     [("standard", 1), ("coco", 1), ("valor", 0), ("valor-lite", 0), ("valor-docs", 0)],
 )
 def test_equal_overlaps(dialect: str, winner: int) -> None:
-    """COCO takes the later of two ground truths overlapped alike, Valor the first."""
+    """COCO takes the later of two ground truths with equal overlap, Valor the first."""
     truths = table([(1, "a", LEFT), (1, "a", RIGHT)])
     frame = outcomes(dialect, table([(1, "a", MIDDLE)], [0.5]), truths)
     (matched,) = frame.filter(pl.col("outcome") == "tp")["matched_annotation_id"]
@@ -38,7 +38,7 @@ def test_equal_overlaps(dialect: str, winner: int) -> None:
 
 
 def test_later_ground_truth_leaves_the_first_free() -> None:
-    """So does COCO's rule decide what the next prediction finds."""
+    """So COCO's rule decides which ground truth remains for the next prediction."""
     truths = table([(1, "a", LEFT), (1, "a", RIGHT)])
     predictions = table([(1, "a", MIDDLE), (1, "a", LEFT)], [0.9, 0.8])
     for dialect, hits in (("standard", 2), ("coco", 2), ("valor", 1), ("valor-docs", 1)):
@@ -61,22 +61,22 @@ def test_equal_scores_rank_by_datum_id(ids: tuple[Any, Any], first: Any) -> None
     ("dialect", "value"), [("valor", 1.0), ("standard", 0.5), ("valor-docs", 0.0)]
 )
 def test_equal_scores_rank_by_iou_in_valor(dialect: str, value: float) -> None:
-    """Valor walks equal scores by descending IoU, the others by row."""
-    near = (0.0, 0.0, 4.0, 1.0)  # IoU 0.25
-    predictions = table([(1, "a", near), (1, "a", LEFT)], [0.5, 0.5])
+    """Valor ranks equal scores by descending IoU, the others by row."""
+    close = (0.0, 0.0, 4.0, 1.0)  # IoU 0.25
+    predictions = table([(1, "a", close), (1, "a", LEFT)], [0.5, 0.5])
     card = ee.score(predictions, table([(1, "a", LEFT)]), task="detection", dialect=dialect)
     assert card.value("AP", iou_threshold=0.5, label_value="a") == pytest.approx(value)
 
 
 def test_zero_score_is_no_hit_in_valor() -> None:
-    """A score of 0 is never a true positive there; elsewhere it is."""
+    """A score of 0 is never a true positive in Valor; elsewhere it is."""
     for dialect, expected in (("valor", "fp_duplicate"), ("standard", "tp"), ("valor-docs", "tp")):
         frame = outcomes(dialect, table([(1, "a", LEFT)], [0.0]), table([(1, "a", LEFT)]))
         assert expected in frame["outcome"].to_list()
 
 
 def confusion(predictions: pl.DataFrame, truths: pl.DataFrame) -> dict[tuple[Any, Any], int]:
-    """Cells at IoU 0.5 and score 0.5."""
+    """Return the cells at IoU 0.5 and score 0.5."""
     frame = ee.score(
         predictions,
         truths,
@@ -89,7 +89,7 @@ def confusion(predictions: pl.DataFrame, truths: pl.DataFrame) -> dict[tuple[Any
 
 
 def test_confusion_ties_go_by_row() -> None:
-    """Equal scores of two labels: the first row of the table takes the leftover."""
+    """With equal scores of two labels, the first row of the table takes the remaining truth."""
     truths = table([(1, "c", LEFT)])
     first = table([(1, "b", LEFT), (1, "a", LEFT)], [0.7, 0.7])
     assert confusion(first, truths) == {("c", "b"): 1, (None, "a"): 1}
@@ -98,7 +98,7 @@ def test_confusion_ties_go_by_row() -> None:
 
 
 def test_confusion_equal_overlaps_go_to_the_first_row() -> None:
-    """Of two leftover ground truths overlapped alike, the first row is taken."""
+    """If two remaining ground truths overlap equally, the first row is taken."""
     predictions = table([(1, "a", MIDDLE)], [0.7])
     for first, second in (("b", "c"), ("c", "b")):
         truths = table([(1, first, LEFT), (1, second, RIGHT)])
@@ -106,7 +106,7 @@ def test_confusion_equal_overlaps_go_to_the_first_row() -> None:
 
 
 def test_confusion_matches_labels_first() -> None:
-    """A better-scored box of another label does not take what its own label finds."""
+    """A box of another label with a better score does not take a match of the right label."""
     truths = table([(1, "a", LEFT)])
     predictions = table([(1, "b", LEFT), (1, "a", MIDDLE)], [0.9, 0.6])
     assert confusion(predictions, truths) == {("a", "a"): 1, (None, "b"): 1}
@@ -114,7 +114,7 @@ def test_confusion_matches_labels_first() -> None:
 
 @pytest.mark.parametrize("dialect", ["standard", "coco"])
 def test_regular_before_crowd(dialect: str) -> None:
-    """A regular match beats a better crowd; a crowd swallows any number of the rest."""
+    """A regular match has priority over a better crowd; a crowd absorbs all other predictions."""
     truths = table([(1, "a", RIGHT), (1, "a", LEFT)]).with_columns(iscrowd=pl.Series([0, 1]))
     predictions = table([(1, "a", MIDDLE), (1, "a", LEFT), (1, "a", LEFT)], [0.9, 0.8, 0.7])
     frame = outcomes(dialect, predictions, truths)
@@ -127,7 +127,7 @@ def test_regular_before_crowd(dialect: str) -> None:
     seed=st.integers(0, 9),
 )
 def test_a_run_of_equal_scores_goes_by_overlap(overlaps: list[float], seed: int) -> None:
-    """As NumPy's stable sort; the kernel's own sort as Python, since only kernels can call it."""
+    """Equals NumPy's stable sort; the kernel's sort runs as Python, as it is for kernels."""
     own, base = np.array(overlaps, np.float64), 3
     order = np.arange(-1, own.size + 1, dtype=np.int32) + base
     order[1:-1] = np.random.default_rng(seed).permutation(order[1:-1])

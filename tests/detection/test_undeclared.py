@@ -1,4 +1,4 @@
-"""Rows of images or categories that are not declared: left out by coco, kept by standard."""
+"""Rows of undeclared images or categories are skipped by coco and kept by standard."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import evalengine as ee
 
 
 def rows_of(table: pl.DataFrame, **more: Any) -> list[dict[str, Any]]:
-    """Rows as COCO has them."""
+    """Convert rows to COCO's form."""
     x0, y0, x1, y1 = (pl.col(name) for name in ("xmin", "ymin", "xmax", "ymax"))
     columns = {
         "image_id": "datum_id",
@@ -27,7 +27,7 @@ def rows_of(table: pl.DataFrame, **more: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("cut", ["images", "categories"])
-def test_coco_leaves_out_what_is_not_declared(cut: str, tmp_path: Path) -> None:
+def test_coco_skips_undeclared_rows(cut: str, tmp_path: Path) -> None:
     drawn = crowded_tables(9, datums=12)
     area = (pl.col("xmax") - pl.col("xmin")) * (pl.col("ymax") - pl.col("ymin"))
     of_truths = {"id": pl.int_range(pl.len()) + 1, "iscrowd": pl.lit(0), "area": area}
@@ -36,13 +36,13 @@ def test_coco_leaves_out_what_is_not_declared(cut: str, tmp_path: Path) -> None:
         "categories": [{"id": label} for label in sorted(set(drawn.truths["label_value"]))],
         "annotations": rows_of(drawn.truths, **of_truths),
     }
-    found = rows_of(drawn.predictions, score="score")
+    result = rows_of(drawn.predictions, score="score")
     truth[cut] = truth[cut][: len(truth[cut]) // 2]
-    if cut == "images":  # pycocotools refuses results of images it does not know
-        known = {image["id"] for image in truth["images"]}
-        found = [box for box in found if box["image_id"] in known]
+    if cut == "images":  # pycocotools refuses results of unknown images
+        declared = {image["id"] for image in truth["images"]}
+        result = [box for box in result if box["image_id"] in declared]
     paths = str(tmp_path / "dt.json"), str(tmp_path / "gt.json")
-    for path, content in zip(paths, (found, truth), strict=True):
+    for path, content in zip(paths, (result, truth), strict=True):
         Path(path).write_text(json.dumps(content))
     card = ee.score(*paths, dialect="coco")
     assert card.to_coco()["stats"] == coco_eval(paths[1], paths[0]).stats.tolist()

@@ -1,4 +1,4 @@
-"""Boxes of the two sides in other units or forms are told of, and good ones never are."""
+"""Warnings about boxes of the two sides in different units or forms; good ones cause none."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SIZE = np.array([640.0, 480.0])
 
 
 def boxes(seed: int, noise: float = 0.05, datums: int = 40, each: int = 4) -> tuple[Array, Array]:
-    """Predictions near ground truths, corners in pixels, float64 [n, 4] each."""
+    """Make predictions near ground truths: corners in pixels, float64 [n, 4] each."""
     rng = np.random.default_rng(seed)
     extent = rng.uniform(20, 200, (datums * each, 2))
     start = rng.uniform(0, 1, extent.shape) * (SIZE - extent)
@@ -45,7 +45,7 @@ def share(side: Array) -> Array:
 
 
 def centred(side: Array) -> Array:
-    """The centre taken for the first corner, the extents kept."""
+    """Read the centre as the first corner, with unchanged extents."""
     extent = side[:, 2:] - side[:, :2]
     return np.concatenate([side[:, :2] + extent / 2, side[:, 2:] + extent / 2], axis=1)
 
@@ -60,13 +60,13 @@ WAYS: dict[str, tuple[Callable[[Array], Array], str]] = {
 
 @pytest.mark.parametrize("of_truths", [False, True])
 @pytest.mark.parametrize("way", WAYS)
-def test_other_units_are_told_of(way: str, of_truths: bool) -> None:
-    change, said = WAYS[way]
+def test_other_units_are_warned_about(way: str, of_truths: bool) -> None:
+    change, message = WAYS[way]
     ours, theirs = boxes(1)
     sides = tables(ours, change(theirs)) if of_truths else tables(change(ours), theirs)
     card = ee.score(*sides, task="detection")
     (warning,) = card.warnings
-    assert said in warning
+    assert message in warning
     named = "ground truths" if of_truths and way in ("shares", "centres") else "predictions"
     assert warning.partition(": the ")[2].startswith(named)
     assert ("about 2.5" in warning) == (of_truths and way == "scaled")
@@ -76,19 +76,19 @@ def test_other_units_are_told_of(way: str, of_truths: bool) -> None:
 @pytest.mark.parametrize("factor", [0.5, 2, 10, 1 / 3])
 @pytest.mark.parametrize("seed", range(3))
 def test_detections_on_another_scale(factor: float, seed: int) -> None:
-    """Detections that are no copies: moved by some pixels, some missing, some of nothing."""
+    """Realistic detections: moved by some pixels, some missing, some spurious."""
     rng = np.random.default_rng(seed)
     ours, theirs = boxes(seed, 0.05)
-    found, truth = tables(ours * factor, theirs)
-    found = found.filter(pl.Series(rng.random(found.height) < 0.8))
+    predictions, truth = tables(ours * factor, theirs)
+    predictions = predictions.filter(pl.Series(rng.random(predictions.height) < 0.8))
     wrong = tables(boxes(seed + 50)[0] * factor, theirs)[0].gather_every(3)
-    card = ee.score(pl.concat([found, wrong]), truth)
+    card = ee.score(pl.concat([predictions, wrong]), truth)
     factors = noted(card, "boxes_apart", severity="warning").facts["factors"]
     assert factors == pytest.approx([1 / factor] * 2, rel=0.05)
 
 
-def test_boxes_that_never_meet() -> None:
-    """Boxes of another place in each image, which no reading explains."""
+def test_boxes_that_never_overlap() -> None:
+    """Boxes elsewhere in each image, which no other interpretation explains."""
     rng = np.random.default_rng(0)
     ours, theirs = boxes(1)
     away = 3000 + rng.uniform(0, 5000, (len(ours), 2))
@@ -97,11 +97,13 @@ def test_boxes_that_never_meet() -> None:
 
 
 def test_one_score_for_all_is_a_warning() -> None:
-    found, truth = tables(*boxes(1))
-    note = noted(ee.score(found.with_columns(score=0.5), truth), "tied_scores", severity="warning")
-    assert (note.count, note.facts["of"]) == (found.height, found.height)
+    predictions, truth = tables(*boxes(1))
+    note = noted(
+        ee.score(predictions.with_columns(score=0.5), truth), "tied_scores", severity="warning"
+    )
+    assert (note.count, note.facts["of"]) == (predictions.height, predictions.height)
     half = pl.when(pl.int_range(pl.len()) % 2 == 0).then(1.0).otherwise("score")
-    assert ee.score(found.with_columns(score=half), truth).warnings == ()
+    assert ee.score(predictions.with_columns(score=half), truth).warnings == ()
     same = truth.with_columns(score=pl.lit(1.0))  # all right, in any order
     assert ee.score(same, truth).warnings == ()
 
@@ -116,7 +118,7 @@ def test_extents_in_place_of_corners() -> None:
 
 @pytest.mark.parametrize("of_truths", [False, True])
 def test_extents_of_one_side_that_overlap_corners_in_part(of_truths: bool) -> None:
-    """A mean IoU of 0.6 without inverted boxes; renaming the columns of one side mends it."""
+    """A mean IoU of 0.6 without inverted boxes; renaming the columns of one side corrects it."""
     rng = np.random.default_rng(2)
     start, extent = rng.uniform(5, 60, (60, 2)), rng.uniform(90, 200, (60, 2))
     theirs = np.concatenate([start, start + extent], axis=1)
@@ -130,7 +132,7 @@ def test_extents_of_one_side_that_overlap_corners_in_part(of_truths: bool) -> No
     assert (mended.warnings, mended.value("mAP", iou=0.75)) == ((), 1)
 
 
-def test_inverted_boxes_name_their_own_columns() -> None:
+def test_inverted_boxes_name_their_columns() -> None:
     ours, theirs = boxes(1)
     sides = [side.rename({"xmax": "right", "ymax": "bottom"}) for side in tables(ours, theirs)]
     wrong = [
@@ -138,10 +140,10 @@ def test_inverted_boxes_name_their_own_columns() -> None:
                           bottom=pl.col("bottom") - pl.col("ymin"))
         for side in sides
     ]  # fmt: skip
-    with refused("inverted_boxes") as told:
+    with refused("inverted_boxes") as error:
         ee.score(*wrong)
     columns = {"right": "box_width", "bottom": "box_height"}
-    assert all(f'"{own}": "{to}"' in str(told.value) for own, to in columns.items())
+    assert all(f'"{own}": "{to}"' in str(error.value) for own, to in columns.items())
     assert ee.score(*wrong, columns=columns).metrics.equals(ee.score(*sides).metrics)
 
 
@@ -151,10 +153,10 @@ def test_boxes_of_another_origin(offset: list[float]) -> None:
     card = ee.score(*tables(ours + np.array(offset * 2), theirs))
     (finding,) = (one for one in card.findings if one.severity == "warning")
     assert finding.code == "boxes_apart"
-    found = [
+    result = [
         float(one) for one in re.findall(r"([-+][\d.]+) (?:is added )?to [xy]", finding.message)
     ]
-    assert found == pytest.approx([-one for one in offset], abs=10)
+    assert result == pytest.approx([-one for one in offset], abs=10)
 
 
 @pytest.mark.parametrize("axis", [0, 1])
@@ -168,7 +170,7 @@ def test_mirrored_boxes(axis: int) -> None:
     assert edge == pytest.approx(SIZE[axis], abs=10)
 
 
-def test_a_limit_on_memory_changes_nothing(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_memory_limit_does_not_matter(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     paths = [str(tmp_path / "p.parquet"), str(tmp_path / "t.parquet")]
     ours, theirs = boxes(3, datums=60)
@@ -182,20 +184,20 @@ def test_a_limit_on_memory_changes_nothing(tmp_path: Any, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("scale", [1.0, 0.02, 1 / 640])
 @pytest.mark.parametrize("noise", [0.0, 0.5])
 @pytest.mark.parametrize("seed", range(2))
-def test_nothing_is_said_of_boxes_that_meet(scale: float, noise: float, seed: int) -> None:
-    """Pixels, tiny images, shares on both sides; good models and bad ones."""
+def test_overlapping_boxes_have_no_warnings(scale: float, noise: float, seed: int) -> None:
+    """Pixels, tiny images, relative coordinates on both sides; good models and bad ones."""
     ours, theirs = boxes(seed, noise)
     assert ee.score(*tables(ours * scale, theirs * scale), task="detection").warnings == ()
 
 
-def test_nothing_is_said_of_a_model_that_finds_nothing() -> None:
+def test_empty_models_have_no_warnings() -> None:
     ours, theirs = boxes(4)
     rng = np.random.default_rng(0)
     assert ee.score(*tables(ours[rng.permutation(len(ours))], theirs)).warnings == ()
 
 
-def test_few_boxes_tell_what_is_beyond_doubt() -> None:
-    """One image of four boxes: shares, and a form that fits them well; of two shares alone."""
+def test_few_boxes_suffice_for_clear_evidence() -> None:
+    """One image of four boxes suffices for relative coordinates and for a form that fits well."""
     ours, theirs = boxes(6, datums=1)
     for few in (4, 2):
         card = ee.score(*tables(share(ours[:few]), theirs[:few]))
@@ -208,23 +210,23 @@ def test_few_boxes_tell_what_is_beyond_doubt() -> None:
 
 
 def test_boxes_without_area_are_no_shares() -> None:
-    """Rows of zeros stand for nothing found; they have no extent to compare, and no warning."""
+    """Rows of zeros mean no detection: they have no extent to compare and cause no warning."""
     ours, theirs = boxes(7)
     assert ee.score(*tables(np.zeros_like(ours), theirs)).warnings == ()
     assert ee.score(*tables(np.full_like(ours, 3.0), theirs)).warnings == ()
 
 
 def test_few_boxes_of_labels_counted_from_another_number() -> None:
-    """Six boxes of two classes, each with the other's number: beyond doubt where all have it."""
+    """Six boxes of two classes, each with the other's number: clear, since all are exchanged."""
     ours, theirs = boxes(6, datums=2)
-    found, truth = tables(ours[:6], theirs[:6])
+    predictions, truth = tables(ours[:6], theirs[:6])
     truth = truth.with_columns(label_value=pl.int_range(pl.len()) % 2 + 1)
-    same = found.with_columns(label_value=pl.int_range(pl.len()) % 2 + 1)
+    same = predictions.with_columns(label_value=pl.int_range(pl.len()) % 2 + 1)
     assert ee.score(same, truth).warnings == ()
     noted(ee.score(same.with_columns(pl.col("label_value") - 1), truth), "labels_apart", shift=1)
     mixed = same.with_columns(label_value=pl.Series([1, 1, 2, 2, 1, 2]))
     assert ee.score(mixed, truth).warnings == ()
-    moved = found.with_columns(label_value=pl.lit("a"), datum_id=pl.col("datum_id") + 1)
+    moved = predictions.with_columns(label_value=pl.lit("a"), datum_id=pl.col("datum_id") + 1)
     card = ee.score(moved, truth.with_columns(label_value=pl.lit("a")))
     assert "by -1" in noted(card, "boxes_apart", severity="warning").message
 
@@ -234,6 +236,6 @@ def test_a_few_boxes_that_do_not_overlap_are_noted() -> None:
     truth = pl.DataFrame({"datum_id": [1, 1, 2], "label_value": ["a"] * 3})
     truth = truth.with_columns(pl.lit(float(10 * i)).alias(c) for i, c in enumerate(corners))
     for moved, expected in ((500, ["note"]), (0, [])):
-        found = truth.with_columns(pl.col("xmin", "xmax") + moved, score=pl.lit(0.5))
-        findings = ee.score(found, truth).findings
+        predictions = truth.with_columns(pl.col("xmin", "xmax") + moved, score=pl.lit(0.5))
+        findings = ee.score(predictions, truth).findings
         assert [one.severity for one in findings if one.code == "boxes_apart"] == expected

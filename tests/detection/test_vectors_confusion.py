@@ -1,4 +1,4 @@
-"""valor-lite's confusion matrices: ours, but where it matches whatever the labels."""
+"""valor-lite's confusion matrices: equal, except where it matches regardless of labels."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Cells = Counter[tuple[Any, Any]]
 
 
 def _expected(matrix: Mapping[str, Any]) -> Cells:
-    """(actual or None, predicted or None) to count."""
+    """Map (actual or None, predicted or None) to the count."""
 
     def count(cell: Any) -> int:
         return int(cell["count"] if isinstance(cell, Mapping) else cell)
@@ -54,7 +54,7 @@ def _expected(matrix: Mapping[str, Any]) -> Cells:
 
 
 def _cases() -> Iterator[tuple[str, Tables, Sequence[Mapping[str, Any]]]]:
-    """Name, tables and matrices of every case without a filter."""
+    """Yield name, tables and matrices of every case without a filter."""
     for case in load("lite_object_detection.json")["cases"]:
         if not case["method"].startswith("compute_confusion_matrix") or case["filter"]:
             continue
@@ -70,7 +70,7 @@ def _cases() -> Iterator[tuple[str, Tables, Sequence[Mapping[str, Any]]]]:
 
 
 def _run(tables: Tables, matrices: Sequence[Mapping[str, Any]]) -> dict[tuple[float, float], Cells]:
-    """Our cells at every IoU and score threshold of the matrices."""
+    """Compute our cells at every IoU and score threshold of the matrices."""
     at = [(m["parameters"]["iou_threshold"], m["parameters"]["score_threshold"]) for m in matrices]
     frame = tables.score(
         dialect="valor-lite",
@@ -97,14 +97,14 @@ def test_confusion_matrices() -> None:
     for name, tables, matrices in _cases():
         ours = _run(tables, matrices)
         for matrix in matrices:
-            given = matrix["parameters"]
-            cells = ours[given["iou_threshold"], given["score_threshold"]]
+            parameters = matrix["parameters"]
+            cells = ours[parameters["iou_threshold"], parameters["score_threshold"]]
             expected = _expected(matrix["value"])
             if name in DIFFERS:
                 mine, theirs = differed.get(name, (0, 0))
                 differed[name] = (mine + _diagonal(cells), theirs + _diagonal(expected))
                 continue
-            assert cells == expected, (name, given)
+            assert cells == expected, (name, parameters)
         ran[name] += 1
     assert differed == {name: (mine, theirs) for name, (_, mine, theirs) in DIFFERS.items()}
     assert sum(ran.values()) >= 29

@@ -1,6 +1,6 @@
-"""valor_core's known answers: ``valor`` gives its numbers but where it is wrong.
+"""valor_core's known answers: ``valor`` gives its numbers except for its errors.
 
-Every difference is in one of the tables below, by case, with the reason.
+The tables below list every difference by case, with the reason.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CURVE_DIFFERS: dict[str, tuple[str, dict[Key, tuple[int, int, int]]]] = {
     "od_low_iou_first_below": (TOP_ROW_ONLY, {("k", "v1", 0.5): (1, 1, 0)}),
     "od_misclassification": (TOP_ROW_ONLY, {("k", "cat", 0.05): (1, 1, 0)}),
 }
-"""Case -> reason, and tp, fp, fn that we give in a cell."""
+"""Case -> reason, and tp, fp, fn of a cell here."""
 
 DETAILED_DIFFERS: dict[str, tuple[str, dict[Key, dict[str, int]]]] = {
     "od_locked_argmax": (TWO_TRUE, {("k", "v1", 0.5): {"tp": 1, "duplicates": 1, "fn": 1}}),
@@ -37,18 +37,18 @@ DETAILED_DIFFERS: dict[str, tuple[str, dict[Key, dict[str, int]]]] = {
         {("class", "49", 0.05): {"tp": 8, "duplicates": 1, "fn": 2}},
     ),
 }
-"""Case -> reason, and what we give in a cell."""
+"""Case -> reason, and the values of a cell here."""
 
 
 def test_core_averages() -> None:
-    """AP and AR: core leaves labels without ground truth out of AP and gives AR -1."""
+    """AP and AR: core skips labels without ground truth in AP and gives them an AR of -1."""
     ran, rows = set(), 0
     shapes: Counter[str] = Counter()
     for vector in core_vectors():
-        asked = sorted({key[0] for key in vector.numbers})
-        if not asked:
+        metrics = sorted({key[0] for key in vector.numbers})
+        if not metrics:
             continue
-        ours = metric_rows(score(vector, "valor", asked))
+        ours = metric_rows(score(vector, "valor", metrics))
         assert set(vector.numbers) <= set(ours), vector.id
         for key, value in ours.items():
             expected = vector.numbers.get(key)
@@ -100,7 +100,7 @@ def test_core_curves() -> None:
 
 
 def test_core_detailed_curves() -> None:
-    """DetailedPrecisionRecallCurve, duplicates folded into hallucinations as core has them."""
+    """DetailedPrecisionRecallCurve, with duplicates counted as hallucinations, as in core."""
     ran, cells = set(), 0
     for vector in core_vectors():
         if not vector.detailed:
@@ -139,7 +139,7 @@ def test_core_detailed_curves() -> None:
 
 
 def _sums(cell: Counter[Any]) -> tuple[int, int]:
-    """tp + fp and tp + fn of a detailed cell."""
+    """Return tp + fp and tp + fn of a detailed cell."""
     total: Counter[str] = Counter()
     for (outcome, _), count in cell.items():
         total[outcome] += count
@@ -147,12 +147,12 @@ def _sums(cell: Counter[Any]) -> tuple[int, int]:
 
 
 def _curve_sums(cell: dict[str, float]) -> tuple[float, float]:
-    """The same of a cell of the plain curve."""
+    """Return the same sums of a cell of the plain curve."""
     return cell["tp"] + cell["fp"], cell["tp"] + cell["fn"]
 
 
-def test_known_answers_of_edge_cases() -> None:
-    """What the hand-made cases were made to tell apart, by dialect."""
+def test_edge_cases_distinguish_the_dialects() -> None:
+    """The rules that the hand-made cases distinguish, by dialect."""
     cases = {vector.id: vector for vector in core_vectors() if vector.id.startswith("od_")}
     expected = {
         ("od_locked_argmax", "k", "v1"): {"valor": 51 / 101, "standard": 1.0, "valor-docs": 1.0},
@@ -173,27 +173,29 @@ MIXED = "core refuses mixed geometry but down to a named one (valor.md 2); we br
 
 
 def test_mixtures_that_core_refuses() -> None:
-    """Without being told we compare what core compares when it is told; upward where asked."""
+    """By default the comparison is the one core uses when configured; ``convert_to`` changes it."""
     cases = {case["id"]: case for case in load("detection_legacy.json")["cases"]}
-    told = next(v for v in core_vectors() if v.id == "evaluate_mixed_annotations__3")
-    assert told.options["convert_to"] == "box"
+    configured = next(v for v in core_vectors() if v.id == "evaluate_mixed_annotations__3")
+    assert configured.options["convert_to"] == "box"
     ours = {}
-    for number, said in ((0, "the most detailed"), (1, "asked for"), (2, "asked for")):
+    for number, message in ((0, "the most detailed"), (1, "asked for"), (2, "asked for")):
         case = cases[f"evaluate_mixed_annotations__{number}"]
         assert "ValueError" in str(case["error"]), MIXED
-        given = case["parameters"].get("convert_annotations_to_type")
-        vector = replace(told, tables=row_tables(case))
-        card = score(vector, "valor", ["AP"], convert_to=given)
-        kind = {None: "boxes", "raster": "masks", "polygon": "polygons"}[given]
-        assert any(note.startswith(f"{kind} are compared, {said}") for note in card.notes)
+        parameters = case["parameters"].get("convert_annotations_to_type")
+        vector = replace(configured, tables=row_tables(case))
+        card = score(vector, "valor", ["AP"], convert_to=parameters)
+        kind = {None: "boxes", "raster": "masks", "polygon": "polygons"}[parameters]
+        assert any(note.startswith(f"{kind} are compared, {message}") for note in card.notes)
         ours[number] = metric_rows(card)
-    assert {key: ours[0][key] for key in told.numbers} == pytest.approx(told.numbers, abs=1e-9)
+    assert {key: ours[0][key] for key in configured.numbers} == pytest.approx(
+        configured.numbers, abs=1e-9
+    )
     for number in (1, 2):
         assert all(0 <= value <= 1 for value in ours[number].values())
 
 
-def test_what_is_left_out() -> None:
-    """Why legacy cases do not run here, and how many do."""
+def test_skipped_cases() -> None:
+    """Count the skipped legacy cases by reason."""
     cases = Counter(why_not_core(case) for case in load("detection_legacy.json")["cases"])
     assert set(cases) <= {None, "error"}
     assert cases[None] >= 27

@@ -1,7 +1,7 @@
-"""valor-lite's known answers: ``valor-lite`` gives its numbers but where it is wrong.
+"""valor-lite's known answers: ``valor-lite`` gives its numbers except for its errors.
 
-Every difference is in the table below, by case, with the reason. ``valor`` differs in the means
-besides.
+The table below lists every difference by case, with the reason. ``valor`` also differs in the
+means.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ LITE_DIFFERS: dict[str, tuple[str, dict[str, float]]] = {
         dict.fromkeys(("AP", "APAveragedOverIOUs", "mAP", "mAPAveragedOverIOUs"), 30 / 101),
     )
 }
-"""Case -> reason, and what we give for a metric instead."""
+"""Case -> reason, and the value of a metric here."""
 
 
 @pytest.mark.parametrize("dialect", ["valor-lite", "valor"])
 def test_lite_averages_and_counts(dialect: str) -> None:
-    """AP, AR at each score threshold, counts and rates; lite fills undefined with 0.
+    """AP, AR at each score threshold, counts and rates; lite fills undefined values with 0.
 
-    ``valor`` differs in the means alone: labels without ground truth are left out of them.
+    ``valor`` differs only in the means, which skip labels without ground truth.
     """
     ran, rows = set(), 0
     shapes: Counter[str] = Counter()
     for vector in lite_vectors():
         ours: dict[Key, Any] = {}
-        asked = [*AVERAGES, *RATES]
+        metrics = [*AVERAGES, *RATES]
         for threshold in vector.score_thresholds:
             card = score(
                 vector,
                 dialect,
-                asked,
+                metrics,
                 score_thresholds=list(vector.score_thresholds),
                 recall_score_threshold=threshold,
             )
             ours |= metric_rows(card, score_of_recall=threshold)
-            asked = ["AR", "mAR"]  # all that goes by this threshold
+            metrics = ["AR", "mAR"]  # all metrics that use this threshold
         _, instead = LITE_DIFFERS.get(vector.id, ("", {}))
         unannotated = _unannotated(vector)
         for key, expected in vector.numbers.items():
@@ -82,19 +82,19 @@ def _labels(vector: Vector) -> set[str]:
 
 
 def _unannotated(vector: Vector) -> int:
-    """Labels predicted but never annotated."""
+    """Count labels that are predicted but never annotated."""
     return len(_labels(vector) - set(vector.tables.truths["label_value"]))
 
 
 def _mean_over_scores(rows: dict[Key, Any], key: Key, thresholds: tuple[float, ...]) -> float:
-    """lite's mean of AR over score thresholds, from single runs."""
+    """Compute lite's mean of AR over score thresholds from single runs."""
     name = key[0].removesuffix("AveragedOverScores")
     values = [rows[name, *key[1:-1], threshold] or 0.0 for threshold in thresholds]
     return float(sum(values) / len(values))
 
 
 def test_lite_interpolated_curves() -> None:
-    """101 precisions of every label, and the scores that reach them; 0 where nothing does."""
+    """101 precisions per label and the scores that reach them; 0 if none does."""
     ran, curves, zeros = set(), 0, 0
     for vector in lite_vectors():
         frame = score(vector, "valor-lite", ["InterpolatedPrecisionRecallCurve"]).curves
@@ -105,7 +105,7 @@ def test_lite_interpolated_curves() -> None:
                 & (pl.col("label_value") == label)
                 & ((pl.col("iou_threshold") - iou).abs() < 1e-9)
             ).sort("recall")
-            if rows.is_empty():  # a label of the loader that these datums do not have
+            if rows.is_empty():  # a label of the loader that is missing in these datums
                 assert not any([*precisions, *scores]), (vector.id, label)
                 continue
             zeros += not any(precisions)
@@ -126,8 +126,8 @@ def test_lite_interpolated_curves() -> None:
     assert zeros >= 10
 
 
-def test_what_is_left_out() -> None:
-    """Why lite's cases do not run here, and how many do."""
+def test_skipped_cases() -> None:
+    """Count the skipped cases of lite by reason."""
     cases = Counter(why_not_lite(case) for case in load("lite_object_detection.json")["cases"])
     assert set(cases) <= {None, "filter", "examples", "confusion"}
     assert cases[None] >= 250

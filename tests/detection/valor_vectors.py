@@ -21,13 +21,13 @@ class Vector:
     """One known answer.
 
     Attributes:
-        id: the case, followed by what of it this is.
+        id: the case, followed by its part.
         tables: both sides.
         datums: every datum, also those without boxes.
         iou_thresholds: of averages.
         score_thresholds: of counts (and, in valor-lite, of AR).
-        options: what else ``score`` takes.
-        numbers: key to value; AR has its score threshold in the key where there are several.
+        options: further arguments of ``score``.
+        numbers: key to value; AR has its score threshold in the key if there are several.
         score_curve: (label key, label value, score threshold) to the cell's numbers.
         detailed: (label key, label value, score threshold) to the detailed cell.
         interpolated: (label value, IoU threshold) to (precisions, scores).
@@ -49,7 +49,7 @@ CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
 def _frame(rows: Sequence[Mapping[str, Any]], *, scored: bool) -> pl.DataFrame:
-    """Rows with the columns of geometry that they have; boxes where there are no rows."""
+    """Make a table with the columns of geometry of its rows, or of boxes without rows."""
     schema: dict[str, Any] = {
         "datum_id": pl.String,
         "label_key": pl.String,
@@ -71,7 +71,7 @@ def _frame(rows: Sequence[Mapping[str, Any]], *, scored: bool) -> pl.DataFrame:
 
 
 def _columns(geometry: Mapping[str, Any]) -> dict[str, Any]:
-    """Columns of a geometry: corners of a box, also of one written as a polygon; else itself."""
+    """Return the columns of a geometry: corners of a box, also of one written as a polygon."""
     if geometry["type"] == "bbox":
         return {name: geometry[name] for name in CORNERS}
     if geometry["type"] == "raster":
@@ -88,7 +88,7 @@ def _columns(geometry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def row_tables(case: Mapping[str, Any], key: str | None = None) -> Tables:
-    """Tables of a case of rows, of one label key if given."""
+    """Make tables of a case of rows, of one label key if given."""
     sides = []
     for side in ("predictions", "groundtruths"):
         rows = []
@@ -107,7 +107,7 @@ def _datums(case: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _core(metrics: Sequence[Mapping[str, Any]]) -> dict[str, dict[Key, Any]]:
-    """valor_core's metrics by key."""
+    """Group valor_core's metrics by key."""
     out: dict[str, dict[Key, Any]] = {"numbers": {}, "score_curve": {}, "detailed": {}}
     for metric in metrics:
         name, value, where = metric["type"], metric["value"], metric.get("parameters", {})
@@ -124,7 +124,7 @@ def _core(metrics: Sequence[Mapping[str, Any]]) -> dict[str, dict[Key, Any]]:
 
 
 def _lite(expected: Mapping[str, Any], key: str) -> dict[str, dict[Key, Any]]:
-    """valor-lite's metrics by key."""
+    """Group valor-lite's metrics by key."""
     out: dict[str, dict[Key, Any]] = {"numbers": {}, "interpolated": {}}
     for metrics in expected.values():
         for metric in metrics:
@@ -142,17 +142,17 @@ def _lite(expected: Mapping[str, Any], key: str) -> dict[str, dict[Key, Any]]:
 
 
 def load(name: str) -> Any:
-    """One of Valor's vector files."""
+    """Read one of Valor's vector files."""
     return known_answers("valor", name)
 
 
 def why_not_core(case: Mapping[str, Any]) -> str | None:
-    """Why a legacy case is not run: refused by valor_core itself."""
+    """Return the reason why a legacy case is not run: valor_core refuses it."""
     return "error" if "error" in case else None
 
 
 def why_not_lite(case: Mapping[str, Any]) -> str | None:
-    """Why a lite case is not among the precision-recall vectors; confusion runs elsewhere."""
+    """Return the reason why a lite case is no precision-recall vector; confusion runs elsewhere."""
     if case["filter"] or case["parameters"].get("datums") is not None:
         return "filter"
     if case["method"] == "compute_examples":
@@ -160,22 +160,22 @@ def why_not_lite(case: Mapping[str, Any]) -> str | None:
     return "confusion" if "confusion" in case["method"] else None
 
 
-def each_made_once(make: Callable[[], Iterator[Vector]]) -> Callable[[], tuple[Vector, ...]]:
-    """What the tests of a file read several times."""
+def cached(make: Callable[[], Iterator[Vector]]) -> Callable[[], tuple[Vector, ...]]:
+    """Cache vectors, which the tests of a file read several times."""
     return cache(lambda: tuple(make()))
 
 
-@each_made_once
+@cached
 def core_vectors() -> Iterator[Vector]:
-    """valor_core's answers: the hand-made cases and those of its own tests."""
+    """Yield valor_core's answers: the hand-made cases and those of its own tests."""
     for case in load("edge_cases.json")["cases"]:
         if case["task"] != "object_detection":
             continue
         expected, tables = case["expected"]["valor_core_0.33.19"], row_tables(case)
-        given = case["parameters"]
+        parameters = case["parameters"]
         if "metrics" in expected:
-            ious = tuple(given["iou_thresholds"])
-            options = {k: v for k, v in given.items() if k.startswith(("recall", "pr_"))}
+            ious = tuple(parameters["iou_thresholds"])
+            options = {k: v for k, v in parameters.items() if k.startswith(("recall", "pr_"))}
             yield Vector(
                 case["id"], tables, _datums(case), ious, (), options, **_core(expected["metrics"])
             )
@@ -183,27 +183,31 @@ def core_vectors() -> Iterator[Vector]:
         if why_not_core(case):
             continue
         tables = row_tables(case)
-        given = case["parameters"]
-        options = {k: v for k, v in given.items() if k.startswith(("recall", "pr_"))}
+        parameters = case["parameters"]
+        options = {k: v for k, v in parameters.items() if k.startswith(("recall", "pr_"))}
         if case.get("label_map"):
             options["label_map"] = {tuple(old): tuple(new) for old, new in case["label_map"]}
         ious = tuple(
-            given.get("iou_thresholds_to_compute", [round(0.5 + 0.05 * i, 2) for i in range(10)])
+            parameters.get(
+                "iou_thresholds_to_compute", [round(0.5 + 0.05 * i, 2) for i in range(10)]
+            )
         )
-        if "convert_annotations_to_type" in given:
-            options["convert_to"] = given["convert_annotations_to_type"]
-        options["iou_thresholds_to_return"] = given.get("iou_thresholds_to_return", [0.5, 0.75])
+        if "convert_annotations_to_type" in parameters:
+            options["convert_to"] = parameters["convert_annotations_to_type"]
+        options["iou_thresholds_to_return"] = parameters.get(
+            "iou_thresholds_to_return", [0.5, 0.75]
+        )
         metrics = case["expected"]["metrics"]
         yield Vector(case["id"], tables, _datums(case), ious, (), options, **_core(metrics))
 
 
-@each_made_once
+@cached
 def lite_vectors() -> Iterator[Vector]:
-    """valor-lite's answers: precision-recall runs without filters, each input once."""
+    """Yield valor-lite's answers: precision-recall runs without filters, each input once."""
     for case in load("edge_cases.json")["cases"]:
         if case["task"] != "object_detection":
             continue
-        given = case["parameters"]
+        parameters = case["parameters"]
         for key, answer in case["expected"]["valor_lite_0.39.0"].items():
             tables = row_tables(case, key)
             expected = answer.get("precision_recall", answer)
@@ -213,8 +217,8 @@ def lite_vectors() -> Iterator[Vector]:
                 f"{case['id']}/{key}",
                 tables,
                 _datums(case),
-                tuple(given["iou_thresholds"]),
-                tuple(given["score_thresholds"]),
+                tuple(parameters["iou_thresholds"]),
+                tuple(parameters["score_thresholds"]),
                 **_lite(expected, key),
             )
     seen = set()
@@ -222,8 +226,12 @@ def lite_vectors() -> Iterator[Vector]:
         if why_not_lite(case):
             continue
         tables = lite_tables(case["data"])
-        given = case["parameters"]
-        content = (tables.predictions.write_json(), tables.truths.write_json(), json.dumps(given))
+        parameters = case["parameters"]
+        content = (
+            tables.predictions.write_json(),
+            tables.truths.write_json(),
+            json.dumps(parameters),
+        )
         if content in seen:
             continue
         seen.add(content)
@@ -239,19 +247,19 @@ def lite_vectors() -> Iterator[Vector]:
 
 
 def _lite_vector(name: str, case: Mapping[str, Any], tables: Tables) -> Vector:
-    given = case["parameters"]
+    parameters = case["parameters"]
     return Vector(
         name,
         tables,
         tuple(sorted(datum["datum"] for datum in case["data"])),
-        tuple(given["iou_thresholds"]),
-        tuple(given["score_thresholds"]),
+        tuple(parameters["iou_thresholds"]),
+        tuple(parameters["score_thresholds"]),
         **_lite(case["expected"], "label"),
     )
 
 
 def lite_tables(data: Sequence[Mapping[str, Any]]) -> Tables:
-    """Tables of valor-lite's nested data, one row per label."""
+    """Make tables of valor-lite's nested data, one row per label."""
     sides = []
     for side in ("predictions", "groundtruths"):
         rows = []

@@ -12,11 +12,11 @@ from output_frames import of_slice
 import evalengine as ee
 
 ELSEWHERE = "elsewhere"
-"""Label key of boxes that only make tables meet."""
+"""Label key of boxes that only make datum ids match."""
 
 
-def _meeting(tables: Tables) -> Tables:
-    """Tables whose datum ids never meet are refused: those get a box under another key."""
+def _with_common_datum(tables: Tables) -> Tables:
+    """Add a box under another key to tables without a common datum id, which are refused."""
     predictions, truths = tables.predictions, tables.truths
     ids = set(predictions["datum_id"]), set(truths["datum_id"])
     if not all(ids) or ids[0] & ids[1]:
@@ -28,8 +28,8 @@ def _meeting(tables: Tables) -> Tables:
 
 
 def score(vector: Vector, dialect: str, metrics: list[str], **options: Any) -> ee.Scorecard:
-    """A run on a vector's tables, with datums that have no box declared."""
-    tables = _meeting(vector.tables)
+    """Score a vector's tables, with datums without boxes declared."""
+    tables = _with_common_datum(vector.tables)
     return tables.score(
         dialect=dialect,
         metrics=metrics,
@@ -40,7 +40,7 @@ def score(vector: Vector, dialect: str, metrics: list[str], **options: Any) -> e
 
 
 def metric_rows(card: ee.Scorecard, *, score_of_recall: float | None = None) -> dict[Key, Any]:
-    """Values by metric, statistic, label key, label value, IoU and score threshold."""
+    """Map metric, statistic, label key, label value, IoU and score threshold to the value."""
     names = ("metric", "statistic", "label_key", "label_value", "iou_threshold", "score_threshold")
     out = {}
     for row in of_slice(card.metrics).iter_rows(named=True):

@@ -1,4 +1,4 @@
-"""Small random tables of VOC, odd on purpose: difficult objects, ties, exact thresholds."""
+"""Small random tables of VOC with odd content: difficult objects, ties, exact thresholds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
 def voc_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Predictions and ground truths; of every fourth seed with corners between pixels."""
+    """Make predictions and ground truths; every fourth seed has corners between pixels."""
     r = np.random.default_rng(seed)
     labels = ["cat", "dog", "bus"][: int(r.integers(1, 4))]
     n_images, size = int(r.integers(1, 6)), int(r.choice([4, 8, 20, 60]))
@@ -32,32 +32,32 @@ def voc_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
         row(str(r.choice(labels)), box(), difficult=int(r.random() < hard))
         for _ in range(int(r.integers(0 if seed % 50 == 0 else 1, 14)))
     ]
-    found = []
+    result = []
     tied = bool(r.random() < 0.5)
     for _ in range(int(r.integers(0 if seed % 40 == 0 else 1, 40))):
         score = float(r.integers(0, 5) / 4) if tied else float(r.random())
         if truths and r.random() < 0.7:
-            near = truths[int(r.integers(len(truths)))]
+            truth = truths[int(r.integers(len(truths)))]
             shift = r.integers(-1, 2, 4) * (r.random() < 0.6) * step
-            made = [near[c] + float(s) for c, s in zip(CORNERS, shift, strict=True)]
-            made[2:] = [max(made[0], made[2]), max(made[1], made[3])]
-            one = {**near, **dict(zip(CORNERS, made, strict=True)), "score": score}
+            moved = [truth[c] + float(s) for c, s in zip(CORNERS, shift, strict=True)]
+            moved[2:] = [max(moved[0], moved[2]), max(moved[1], moved[3])]
+            one = {**truth, **dict(zip(CORNERS, moved, strict=True)), "score": score}
             del one["difficult"]
             if r.random() < 0.1:
                 one["label_value"] = str(r.choice(labels))
-            found.append(one)
+            result.append(one)
         else:
-            found.append(row(str(r.choice(labels)), box(), score=score))
+            result.append(row(str(r.choice(labels)), box(), score=score))
     schema: dict[str, Any] = {"datum_id": pl.Int64, "label_value": pl.String}
     schema |= dict.fromkeys(CORNERS, pl.Float64)
     return (
-        pl.DataFrame(found, schema=schema | {"score": pl.Float64}),
+        pl.DataFrame(result, schema=schema | {"score": pl.Float64}),
         pl.DataFrame(truths, schema=schema | {"difficult": pl.Int64}),
     )
 
 
 def all_at_once(seeds: range) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The tables of many seeds as one: images and labels of each are its own."""
+    """Concatenate the tables of many seeds, with separate images and labels for each."""
     sides: tuple[list[pl.DataFrame], list[pl.DataFrame]] = ([], [])
     for seed in seeds:
         for parts, frame in zip(sides, voc_tables(seed), strict=True):

@@ -1,4 +1,4 @@
-"""Rasters of one datum on different grids; what check sees of broken geometry."""
+"""Rasters of one datum on different grids; ``check`` reads broken geometry."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _table(*paths: str, scored: bool = False) -> pl.DataFrame:
 
 @pytest.mark.parametrize("convert_to", [None, "polygon", "box"])
 @pytest.mark.parametrize(
-    ("place", "told"),
+    ("place", "message"),
     [
         ((32633,), "EPSG:32633, pixels of 10 x -10 from (500000, 5000000)"),
         ((32632, 6e5), "EPSG:32632, pixels of 10 x -10 from (600000, 5000000)"),
@@ -48,26 +48,26 @@ def _table(*paths: str, scored: bool = False) -> pl.DataFrame:
     ],
 )
 def test_rasters_on_other_grids(
-    tmp_path: Path, place: Any, told: str, convert_to: str | None
+    tmp_path: Path, place: Any, message: str, convert_to: str | None
 ) -> None:
     truth = _written(tmp_path / "truth.tif", 32632)
     other = _written(tmp_path / "other.tif", *place)
     with refused("grids_differ", side="predictions", column="raster", count=1) as error:
         ee.score(_table(other, scored=True), _table(truth), convert_to=convert_to)
-    assert f"'d7') is 20 x 20, {told}" in str(error.value)
+    assert f"'d7') is 20 x 20, {message}" in str(error.value)
     assert "EPSG:32632, pixels of 10 x -10" in str(error.value)
     assert "from (500000, 5000000)" in str(error.value)
     with refused("grids_differ", side="ground_truths", column="raster", count=1) as error:
         ee.score(_table(truth, scored=True), _table(truth, other), convert_to=convert_to)
-    assert f"'d7') is 20 x 20, {told}" in str(error.value)
+    assert f"'d7') is 20 x 20, {message}" in str(error.value)
 
 
-def test_the_same_grid_and_plain_pictures_meet(tmp_path: Path) -> None:
+def test_equal_grids_and_plain_pictures_are_compared(tmp_path: Path) -> None:
     truth = _written(tmp_path / "truth.tif", 32632)
     same = _written(tmp_path / "same.tif", 32632)
     plain = _written(tmp_path / "plain.tif", None)
-    for found in (same, plain):
-        card = ee.score(_table(found, scored=True), _table(truth), metrics=["Outcomes"])
+    for predictions in (same, plain):
+        card = ee.score(_table(predictions, scored=True), _table(truth), metrics=["Outcomes"])
         assert card.outcomes["iou"].to_list() == [1.0]
 
 
@@ -99,14 +99,14 @@ def _picture(path: Path, bands: int) -> str:
 
 
 def test_bands_of_pictures(tmp_path: Path) -> None:
-    """A picture of three bands counts once a column says which of them is meant."""
+    """A picture of three bands is refused unless a column selects the band."""
     path = _picture(tmp_path / "rgb.png", 3)
-    truth, found = _table(path), _table(path, scored=True)
+    truth, predictions = _table(path), _table(path, scored=True)
     with refused("band_unnamed", count=1, bands=3, match="raster_band"):
-        ee.score(found, truth)
+        ee.score(predictions, truth)
     of_band = [
         ee.score(
-            found.with_columns(raster_band=band),
+            predictions.with_columns(raster_band=band),
             truth.with_columns(raster_band=1),
             metrics=["Outcomes"],
             iou_thresholds=[0.1],
@@ -120,11 +120,11 @@ def test_a_value_that_no_pixel_has(tmp_path: Path) -> None:
     path = _picture(tmp_path / "a.png", 1)
     truth = _table(path, path).with_columns(raster_value=pl.Series([9, 8]))
     card = ee.score(_table(path, scored=True), truth)
-    said = noted(card, "absent_raster_values", count=1).message
-    assert f"'d7') asks for 8 in {path!r}." in said
+    text = noted(card, "absent_raster_values", count=1).message
+    assert f"'d7') asks for 8 in {path!r}." in text
 
 
-def test_files_are_looked_for_once_and_at_home(
+def test_files_are_found_once_and_in_their_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _picture(tmp_path / "a.png", 1)
@@ -137,4 +137,4 @@ def test_files_are_looked_for_once_and_at_home(
     home = ["~/a.png"] * 50
     card = ee.score(_table(*home[:1], scored=True), _table(*home), metrics=["Outcomes"])
     assert card.outcomes["iou"].max() == 1.0
-    assert 0 < len(looked) <= 8  # a side for its grids and its masks, to find and to vet
+    assert 0 < len(looked) <= 8  # per side: grids and masks, found and checked

@@ -1,4 +1,4 @@
-"""Labels that others lie on are told where chance does not explain it."""
+"""Warnings about labels that overlap other labels more than by chance."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ VALUES = pl.Series(["a", "b", "c"])
 
 
 def pairs(times: int) -> pl.DataFrame:
-    """Each label of the predictions on another one, three times in four."""
+    """Make pairs in which each label overlaps one other label, three times in four."""
     rows = [(0, 1, 3), (1, 2, 3), (2, 0, 3), (0, 2, 1), (1, 0, 1), (2, 1, 1)]
     frame = pl.DataFrame(rows, schema=["mine", "other", "len"], orient="row")
     return frame.with_columns(pl.col("len") * times)
@@ -26,20 +26,22 @@ def test_three_in_four_explain_many_and_few_that_chance_does_not() -> None:
     assert renamed(sure, VALUES, "boxes meet, but") is not None
 
 
-@pytest.mark.parametrize(("n", "told"), [(3, False), (4, True)])
-def test_labels_that_are_exchanged_in_few_boxes(n: int, told: bool) -> None:
-    """Of three labels chance exchanges all in one of 60 sets."""
+@pytest.mark.parametrize(("n", "warned"), [(3, False), (4, True)])
+def test_labels_that_are_exchanged_in_few_boxes(n: int, warned: bool) -> None:
+    """With three labels, one random set in 60 exchanges all of them."""
     low = pl.int_range(n, eager=True) * 100.0
     corners = {"xmin": low, "ymin": low, "xmax": low + 50, "ymax": low + 50}
     labels = [chr(97 + i) for i in range(n)]
     truth = pl.DataFrame({"datum_id": range(n), "label_value": labels, **corners})
-    found = truth.with_columns(label_value=pl.Series(labels[1:] + labels[:1]), score=pl.lit(0.9))
-    codes = [one.code for one in ee.score(found, truth).findings if one.severity == "warning"]
-    assert ("labels_apart" in codes) is told
+    predictions = truth.with_columns(
+        label_value=pl.Series(labels[1:] + labels[:1]), score=pl.lit(0.9)
+    )
+    codes = [one.code for one in ee.score(predictions, truth).findings if one.severity == "warning"]
+    assert ("labels_apart" in codes) is warned
 
 
-def test_the_way_out_merges_no_labels() -> None:
-    """Two labels overlap the same other one most: the map names it once."""
+def test_the_suggested_map_merges_no_labels() -> None:
+    """Two labels overlap the same other label most, but the map contains that label once."""
     rows = [(0, 2, 20), (1, 0, 20), (2, 0, 12), (2, 1, 9), (0, 1, 1)]
     frame = pl.DataFrame(rows, schema=["mine", "other", "len"], orient="row")
     note = renamed(frame, VALUES, "boxes overlap, but")

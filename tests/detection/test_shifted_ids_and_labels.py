@@ -1,4 +1,4 @@
-"""Labels and ids of the two sides told in two ways; for boxes see test_units."""
+"""Warnings about labels and ids that differ between the sides; for boxes see test_units."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ NAMES = np.array(["car", "bus", "van", "dog", "cat"])
 
 
 def tables(seed: int = 0) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Boxes of 40 images, and predictions close to them, as columns."""
+    """Make boxes in 40 images and predictions close to them, as columns."""
     chance = np.random.default_rng(seed)
     n = IMAGES * EACH
-    ends = ((0, 400), (0, 300), (20, 150), (20, 150))
-    x, y, w, h = (chance.uniform(low, high, n) for low, high in ends)
+    bounds = ((0, 400), (0, 300), (20, 150), (20, 150))
+    x, y, w, h = (chance.uniform(low, high, n) for low, high in bounds)
     truths = {
         "datum_id": np.repeat(np.arange(IMAGES), EACH) * 3,
         "label_value": chance.integers(0, 5, n),
         "xmin": x, "ymin": y, "xmax": x + w, "ymax": y + h,
     }  # fmt: skip
-    found = {name: truths[name].copy() for name in truths} | {"score": chance.random(n)}
+    predictions = {name: truths[name].copy() for name in truths} | {"score": chance.random(n)}
     for name in ("xmin", "ymin", "xmax", "ymax"):
-        found[name] += chance.normal(0, 3, n)
-    return found, truths
+        predictions[name] += chance.normal(0, 3, n)
+    return predictions, truths
 
 
-def warned(found: dict[str, Any], truths: dict[str, Any], **options: Any) -> list[str]:
-    """What ``score`` warns of, which is what ``check`` warns of."""
-    sides = pl.DataFrame(found), pl.DataFrame(truths)
+def warned(predictions: dict[str, Any], truths: dict[str, Any], **options: Any) -> list[str]:
+    """Return the warnings of ``score``, which must equal those of ``check``."""
+    sides = pl.DataFrame(predictions), pl.DataFrame(truths)
     warnings = ee.score(*sides, metrics=["mAP"], **options).warnings
     assert [*ee.check(*sides, **options).warnings] == [*warnings]
     return [*warnings]
@@ -42,7 +42,7 @@ def warned(found: dict[str, Any], truths: dict[str, Any], **options: Any) -> lis
 
 @pytest.mark.parametrize("side", [0, 1])
 def test_ids_counted_from_another_number(side: int) -> None:
-    """Next to no box meets, though most ids do."""
+    """Almost no boxes overlap, although most ids match."""
     sides = tables()
     for one in sides:
         one["datum_id"] = one["datum_id"] // 3
@@ -69,23 +69,23 @@ def test_numbers_in_texts_that_count_from_another_number(form: str) -> None:
         "label_value": NAMES[np.random.default_rng(0).integers(0, 5, 30)],
     }
     other = {**labels, "datum_id": [form.format(i + 1) for i in range(30)]}
-    (found,) = (
+    (findings,) = (
         one for one in ee.score(*map(pl.DataFrame, (labels, other))).findings
         if one.severity == "warning"
     )  # fmt: skip
-    assert found.code == "ids_one_off"
+    assert findings.code == "ids_one_off"
     other["datum_id"][3] = form.format(99)  # a gap
     assert ee.score(*map(pl.DataFrame, (labels, other))).warnings == ()
 
 
 @pytest.mark.parametrize("step", [1, -1])
 def test_classes_counted_from_another_number(step: int) -> None:
-    found, truths = tables()
-    found["label_value"] = found["label_value"] + step
-    by_range, by_boxes = warned(found, truths)
+    predictions, truths = tables()
+    predictions["label_value"] = predictions["label_value"] + step
+    by_range, by_boxes = warned(predictions, truths)
     assert f"are 1 too {'high' if step > 0 else 'low'}" in by_boxes
-    assert all(f"label_format=['{-step:+d}']" in said for said in (by_range, by_boxes))
-    assert not warned(found, truths, label_format=f"{-step:+d}")
+    assert all(f"label_format=['{-step:+d}']" in message for message in (by_range, by_boxes))
+    assert not warned(predictions, truths, label_format=f"{-step:+d}")
 
 
 @pytest.mark.parametrize(
@@ -96,39 +96,41 @@ def test_classes_counted_from_another_number(step: int) -> None:
         ["automobile", "coach", "van ", "Dog", "kitten"],
     ],
 )
-def test_the_map_of_labels_that_mends(names: list[str]) -> None:
-    found, truths = tables()
+def test_the_warning_names_a_label_map(names: list[str]) -> None:
+    predictions, truths = tables()
     truths["label_value"] = NAMES[truths["label_value"]]
-    found["label_value"] = np.array(names)[found["label_value"]]
-    warning = warned(found, truths)[-1]
+    predictions["label_value"] = np.array(names)[predictions["label_value"]]
+    warning = warned(predictions, truths)[-1]
     mapped = {mine: str(other) for mine, other in zip(names, NAMES, strict=True)}
     assert all(f'"{mine}": "{other}"' in warning for mine, other in mapped.items()), warning
-    assert not warned(found, truths, label_map=mapped)
+    assert not warned(predictions, truths, label_map=mapped)
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda found: None,
-        lambda found: found.update(label_value=np.zeros_like(found["label_value"])),
-        lambda found: found.update(
+        lambda predictions: None,
+        lambda predictions: predictions.update(
+            label_value=np.zeros_like(predictions["label_value"])
+        ),
+        lambda predictions: predictions.update(
             label_value=np.random.default_rng(1).integers(0, 5, IMAGES * EACH)
         ),
     ],
 )
-def test_nothing_is_said_of_others(change: Callable[[dict[str, Any]], None]) -> None:
-    """Good boxes; one label for all, and labels by chance explain nothing."""
-    found, truths = tables()
-    change(found)
-    assert not warned(found, truths)
+def test_other_tables_have_no_warnings(change: Callable[[dict[str, Any]], None]) -> None:
+    """Good boxes, one label for all, and random labels cause no warning."""
+    predictions, truths = tables()
+    change(predictions)
+    assert not warned(predictions, truths)
 
 
 def test_predictions_of_other_images() -> None:
-    """Permuted ids are a warning, boxes by chance a note, weak detectors neither."""
+    """Permuted ids cause a warning, random boxes a note, and weak detectors neither."""
     for seed in range(5):
-        found, truths = tables(seed)
+        predictions, truths = tables(seed)
         chance = np.random.default_rng(seed)
-        moved = {**found, "datum_id": (7 * found["datum_id"] + 9) % (3 * IMAGES)}
+        moved = {**predictions, "datum_id": (7 * predictions["datum_id"] + 9) % (3 * IMAGES)}
         card = ee.score(pl.DataFrame(moved), pl.DataFrame(truths))
         (finding,) = (one for one in card.findings if one.code == "boxes_apart")
         assert (finding.severity, finding.facts["share"]) == ("warning", 1)
@@ -137,8 +139,8 @@ def test_predictions_of_other_images() -> None:
         mixed = {name: one if name == "datum_id" else one[order] for name, one in moved.items()}
         card = ee.score(pl.DataFrame(mixed), pl.DataFrame(truths))
         assert card.warnings == ()
-        for right in (0.05, 0.1, 0.2):  # of the boxes, others are elsewhere in their image
-            weak = {name: one.copy() for name, one in found.items()}
+        for right in (0.05, 0.1, 0.2):  # share of right boxes
+            weak = {name: one.copy() for name, one in predictions.items()}
             for axis, most in (("x", 400), ("y", 300)):
                 shift = np.where(
                     np.arange(IMAGES * EACH) < right * IMAGES * EACH,
@@ -152,14 +154,14 @@ def test_predictions_of_other_images() -> None:
 
 
 def test_scores_of_other_meaning_or_scale() -> None:
-    found, truths = tables()
+    predictions, truths = tables()
     chance = np.random.default_rng(0)
-    free = {**found, "datum_id": found["datum_id"].copy()}
-    for axis in "xy":  # boxes that overlap nothing, and have lower scores
+    free = {**predictions, "datum_id": predictions["datum_id"].copy()}
+    for axis in "xy":  # boxes without overlap that have lower scores
         for end in ("min", "max"):
-            free[f"{axis}{end}"] = found[f"{axis}{end}"] + 5000
-    found["score"], free["score"] = chance.uniform(0.4, 1, 240), chance.uniform(0, 0.6, 240)
-    both = pl.concat([pl.DataFrame(found), pl.DataFrame(free).head(120)])
+            free[f"{axis}{end}"] = predictions[f"{axis}{end}"] + 5000
+    predictions["score"], free["score"] = chance.uniform(0.4, 1, 240), chance.uniform(0, 0.6, 240)
+    both = pl.concat([pl.DataFrame(predictions), pl.DataFrame(free).head(120)])
     percent = pl.col("datum_id") < 3 * IMAGES / 2
     cases = {
         "scores_reversed": -pl.col("score") + 1,
@@ -179,25 +181,25 @@ def test_scores_of_other_meaning_or_scale() -> None:
 
 
 def test_annotations_of_hard_objects_only_are_a_note() -> None:
-    found, _ = tables()
-    found = pl.DataFrame(found)
-    hard = found.filter(pl.col("score") < 0.35).drop("score")
-    card = ee.score(found, hard)
+    predictions, _ = tables()
+    predictions = pl.DataFrame(predictions)
+    hard = predictions.filter(pl.col("score") < 0.35).drop("score")
+    card = ee.score(predictions, hard)
     (finding,) = (one for one in card.findings if one.code == "scores_reversed")
     assert (finding.severity, finding.facts["auc"]) == ("note", 0)
 
 
 @pytest.mark.parametrize(("factor", "offset"), [(2, 0), (0.5, 0), (1, 300)])
 def test_some_images_of_another_scale_or_origin(factor: float, offset: float) -> None:
-    found, truths = tables()
-    some = found["datum_id"] // 3 % 3 == 0
+    predictions, truths = tables()
+    some = predictions["datum_id"] // 3 % 3 == 0
     for name in ("xmin", "ymin", "xmax", "ymax"):
-        found[name] = np.where(some, factor * found[name] + offset, found[name])
-    (warning,) = warned(found, truths)
+        predictions[name] = np.where(some, factor * predictions[name] + offset, predictions[name])
+    (warning,) = warned(predictions, truths)
     assert "in 14 of 40 datums" in warning
     chance = np.random.default_rng(1)
     for axis in "xy":  # a detector that fails in some images
         shift = np.where(some, chance.uniform(-200, 200, some.size), 0)
         for end in ("min", "max"):
-            found[f"{axis}{end}"] = truths[f"{axis}{end}"] + shift
-    assert warned(found, truths) == []
+            predictions[f"{axis}{end}"] = truths[f"{axis}{end}"] + shift
+    assert warned(predictions, truths) == []

@@ -1,4 +1,4 @@
-"""Keypoints are compared without being asked for where one side has nothing else."""
+"""Keypoints are compared by default if one side has nothing else."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ SAID = "keypoints are compared, since one side has only keypoints (like iou_type
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """Results as pose models write them, without boxes."""
+    """Write results as pose models do, without boxes."""
     rows = json.loads((FOLDER / "found.json").read_text())
-    kept = [{name: row[name] for name in row if name not in ("bbox", "area")} for row in rows]
+    stripped = [{name: row[name] for name in row if name not in ("bbox", "area")} for row in rows]
     path = tmp_path / "found.json"
-    path.write_text(json.dumps(kept))
+    path.write_text(json.dumps(stripped))
     return path
 
 
 @pytest.mark.parametrize("dialect", ["standard", "coco"])
 def test_results_without_boxes(bare: Path, dialect: str) -> None:
     card = ee.score(bare, TRUTH, dialect=dialect)
-    asked = ee.score(bare, TRUTH, dialect=dialect, iou_type="keypoints")
-    assert card.metrics.equals(asked.metrics)
+    explicit = ee.score(bare, TRUTH, dialect=dialect, iou_type="keypoints")
+    assert card.metrics.equals(explicit.metrics)
     assert card.options.iou_type == "keypoints"
     assert SAID in card.notes
-    assert SAID not in asked.notes
+    assert SAID not in explicit.notes
 
 
 def test_every_call_finds_it(bare: Path) -> None:
@@ -43,11 +43,11 @@ def test_every_call_finds_it(bare: Path) -> None:
     assert SAID in ee.find_errors(bare, TRUTH).notes
     assert SAID in ee.find_label_errors(bare, TRUTH).notes
     assert SAID in ee.find_thresholds(bare, TRUTH, draws=20).notes
-    asked = ee.find_limits(bare, TRUTH, iou_type="keypoints").frame
-    assert ee.find_limits(bare, TRUTH).frame.equals(asked)
-    found = ee.compare(bare, bare, ground_truths=TRUTH, names=["a", "b"], draws=20)
-    assert found.options.iou_type in (None, "keypoints")
-    assert {*found.differences["difference"].drop_nulls()} == {0.0}
+    explicit = ee.find_limits(bare, TRUTH, iou_type="keypoints").frame
+    assert ee.find_limits(bare, TRUTH).frame.equals(explicit)
+    result = ee.compare(bare, bare, ground_truths=TRUTH, names=["a", "b"], draws=20)
+    assert result.options.iou_type in (None, "keypoints")
+    assert {*result.differences["difference"].drop_nulls()} == {0.0}
 
 
 def test_tables() -> None:
@@ -58,14 +58,15 @@ def test_tables() -> None:
         "area": [600.0, 900.0],
     }
     truth = pl.DataFrame(points)
-    found = truth.drop("area").with_columns(score=pl.Series([0.9, 0.8]))
-    card = ee.score(found, truth, keypoint_sigmas=[0.1, 0.1])
+    predictions = truth.drop("area").with_columns(score=pl.Series([0.9, 0.8]))
+    card = ee.score(predictions, truth, keypoint_sigmas=[0.1, 0.1])
     assert (card.options.iou_type, card.value("mAP", iou_threshold=0.5)) == ("keypoints", 1.0)
     boxes = {name: [0.0, 9.0] for name in ("xmin", "ymin")}
     boxes |= {name: [9.0, 20.0] for name in ("xmax", "ymax")}
     both = [
-        side.with_columns(**{n: pl.Series(v) for n, v in boxes.items()}) for side in (found, truth)
+        side.with_columns(**{n: pl.Series(v) for n, v in boxes.items()})
+        for side in (predictions, truth)
     ]
     assert ee.score(*both).options.iou_type is None
     with refused("iou_type_missing", side="predictions", column="keypoints"):
-        ee.score(found, both[1].drop("keypoints"))
+        ee.score(predictions, both[1].drop("keypoints"))
