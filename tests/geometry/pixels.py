@@ -1,4 +1,4 @@
-"""Pixels to test masks with, and what pycocotools makes of them."""
+"""Random pixels for tests of masks, and pycocotools' codes of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 
 @st.composite
 def images(draw: Any, shape: tuple[int, int] | None = None) -> Array:
-    """uint8 [h, w] of 0 and 1: noise of any density, blocks, or nothing and everything."""
+    """Images of 0 and 1, uint8 [h, w]: noise of any density, blocks, empty and full ones."""
     h, w = shape or (draw(st.integers(1, 25)), draw(st.integers(1, 25)))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     density = draw(st.sampled_from([0.0, 0.03, 0.3, 0.5, 0.9, 1.0]))
@@ -34,9 +34,9 @@ def stacks(draw: Any, most: int = 6) -> list[Array]:
 
 
 def rle(image: Array) -> dict[str, Any]:
-    """pycocotools' code of an image."""
-    found: dict[str, Any] = coco.encode(np.asfortranarray(image))
-    return found
+    """Encode an image with pycocotools."""
+    result: dict[str, Any] = coco.encode(np.asfortranarray(image))
+    return result
 
 
 def column(values: list[Any], name: str = "mask") -> pl.Series:
@@ -48,7 +48,7 @@ def pixels(masks: Masks) -> list[Array]:
 
 
 def counts_along(line: Array) -> list[int]:
-    """Lengths of zeros and ones in turn, by walking the pixels."""
+    """Count alternating lengths of zeros and ones, pixel by pixel."""
     counts, last = [0], 0
     for value in line.tolist():
         if value != last:

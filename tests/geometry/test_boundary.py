@@ -14,7 +14,7 @@ from evalengine.geometry import masks
 
 
 def eroded(image: Any, times: int) -> Any:
-    """Erosions by 3 x 3 ones, zero around the image: a pixel stays if its nine neighbours are 1."""
+    """Erode by 3 x 3 ones, with zeros around the image: pixels need nine neighbours of 1."""
     for _ in range(times):
         padded = np.pad(image, 1)
         h, w = image.shape
@@ -30,8 +30,8 @@ def expected(image: Any, ratio: float) -> Any:
 
 @given(st.lists(images(), min_size=1, max_size=5), st.sampled_from([0.001, 0.02, 0.1, 0.3, 2.0]))
 def test_boundaries(given_images: list[Any], ratio: float) -> None:
-    found = masks.boundary(masks.from_pixels(given_images), ratio)
-    for own, image in zip(pixels(found), given_images, strict=True):
+    result = masks.boundary(masks.from_pixels(given_images), ratio)
+    for own, image in zip(pixels(result), given_images, strict=True):
         assert (own == expected(image, ratio)).all()
 
 
@@ -43,6 +43,6 @@ def test_depth_is_the_rounded_share_of_the_diagonal(side: int, depth: int) -> No
 
 
 def test_halves_round_to_even() -> None:
-    """A diagonal of 125 pixels: 2.5 is 2, as Python's round has it."""
+    """A diagonal of 125 pixels: 2.5 is rounded to 2, as in Python."""
     full = masks.from_pixels([np.ones((75, 100))])
     assert masks.boundary(full).area.tolist() == [7500 - 71 * 96]

@@ -1,4 +1,4 @@
-"""Areas that quadrilaterals share, against Shapely and against exact arithmetic."""
+"""Shared areas of quadrilaterals, against Shapely and against exact arithmetic."""
 
 from __future__ import annotations
 
@@ -42,22 +42,22 @@ def by_shapely(one: Array, two: Array) -> Array:
 
 
 def exactly(one: Array, two: Array) -> float:
-    """IoU of two convex quadrilaterals in fractions: no rounding until the end."""
+    """Compute the IoU of two convex quadrilaterals in fractions, without rounding until the end."""
     a, b = (_anticlockwise([(Fraction(x), Fraction(y)) for x, y in s.reshape(4, 2).tolist()])
             for s in (one, two))  # fmt: skip
-    left = a
+    clipped = a
     for (x, y), (fx, fy) in zip(b, b[1:] + b[:1], strict=True):
-        side = [(fx - x) * (qy - y) - (fy - y) * (qx - x) for qx, qy in left]
+        side = [(fx - x) * (qy - y) - (fy - y) * (qx - x) for qx, qy in clipped]
         then = []
-        for i, (qx, qy) in enumerate(left):
-            (px, py), before, after = left[i - 1], side[i - 1], side[i]
+        for i, (qx, qy) in enumerate(clipped):
+            (px, py), before, after = clipped[i - 1], side[i - 1], side[i]
             if (before >= 0) != (after >= 0):
                 share = before / (before - after)
                 then.append((px + share * (qx - px), py + share * (qy - py)))
             if after >= 0:
                 then.append((qx, qy))
-        left = then
-    shared = _twice(left)
+        clipped = then
+    shared = _twice(clipped)
     return float(shared / (_twice(a) + _twice(b) - shared))
 
 
@@ -76,16 +76,16 @@ def _anticlockwise(ring: list[tuple[Fraction, Fraction]]) -> list[tuple[Fraction
 def test_rectangles_agree_with_shapely(scale: float) -> None:
     rng = np.random.default_rng(1)
     one, two = rectangles(rng, 5_000, scale), rectangles(rng, 5_000, scale)
-    two[:500] = one[:500]  # the same
-    two[500:1000] = one[500:1000, [2, 3, 4, 5, 6, 7, 0, 1]]  # from another corner on
-    two[1000:1500] = one[1000:1500, [6, 7, 4, 5, 2, 3, 0, 1]]  # the other way round
-    found = iou(one, two)
-    assert np.abs(found - by_shapely(one, two)).max() < 1e-12
-    assert (found[:1500] == 1.0).all()
+    two[:500] = one[:500]  # equal
+    two[500:1000] = one[500:1000, [2, 3, 4, 5, 6, 7, 0, 1]]  # other first corner
+    two[1000:1500] = one[1000:1500, [6, 7, 4, 5, 2, 3, 0, 1]]  # other direction
+    result = iou(one, two)
+    assert np.abs(result - by_shapely(one, two)).max() < 1e-12
+    assert (result[:1500] == 1.0).all()
 
 
 @pytest.mark.parametrize("away", [0.0, 1e5, 1e8])
-def test_far_away_they_are_exact(away: float) -> None:
+def test_ious_far_away_are_exact(away: float) -> None:
     rng = np.random.default_rng(2)
     one, two = rectangles(rng, 200, away=away), rectangles(rng, 200, away=away)
     two[:100] = one[:100] + rng.normal(size=(100, 1))
@@ -97,21 +97,21 @@ def test_any_simple_quadrilateral_agrees_with_shapely() -> None:
     rng = np.random.default_rng(3)
     one, two = rng.uniform(0, 10, (2, 6_000, 8))
     simple = [shapely.is_valid(shapely.polygons(s.reshape(-1, 4, 2))) for s in (one, two)]
-    kept = simple[0] & simple[1]
-    assert kept.sum() > 1_000
-    assert np.abs(iou(one[kept], two[kept]) - by_shapely(one[kept], two[kept])).max() < 1e-12
+    valid = simple[0] & simple[1]
+    assert valid.sum() > 1_000
+    assert np.abs(iou(one[valid], two[valid]) - by_shapely(one[valid], two[valid])).max() < 1e-12
     assert np.array_equal(measure_quads(one)[3], ~simple[0])  # the others cross themselves
 
 
 def test_touching_flat_and_half() -> None:
     box = np.array([0.0, 0, 4, 0, 4, 2, 0, 2])
     others = np.array([
-        box + [4, 0] * 4,  # at an edge
-        box + [4, 2] * 4,  # at a corner
+        box + [4, 0] * 4,  # touches at an edge
+        box + [4, 2] * 4,  # touches at a corner
         [0, 0, 4, 0, 4, 0, 0, 0],  # without area
         [1, 1, 1, 1, 1, 1, 1, 1],
         [0, 0, 2, 0, 2, 2, 0, 2],  # half of it
-        box * 0.5 + [1, 0.5] * 4,  # within
+        box * 0.5 + [1, 0.5] * 4,  # inside
     ])  # fmt: skip
-    found = iou(np.tile(box, (len(others), 1)), others)
-    assert found.tolist() == [0.0, 0.0, 0.0, 0.0, 0.5, 0.25]
+    result = iou(np.tile(box, (len(others), 1)), others)
+    assert result.tolist() == [0.0, 0.0, 0.0, 0.0, 0.5, 0.25]

@@ -1,4 +1,4 @@
-"""Raster files: values, bands, strips, places on Earth, and what cannot be read."""
+"""Raster files: values, bands, strips, georeferences, and files that cannot be read."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def from_origin(west: float, north: float, width: float, height: float) -> Affin
 
 
 def write(path: Path, bands: list[Any], **more: Any) -> str:
-    """A raster of some bands."""
+    """Write a raster with the given bands."""
     h, w = bands[0].shape
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
@@ -67,13 +67,11 @@ def test_values_and_bands(tmp_path: Path, labels: Any, rows: int | None, monkeyp
             labels == 3, labels == 3]  # fmt: skip
     with ThreadPoolExecutor(3) as pool:
         for over in (None, Threads(3, pool).over):
-            found = read(paths, band, value, over=over)
-            assert all((a == b).all() for a, b in zip(pixels(found), want, strict=True))
+            result = read(paths, band, value, over=over)
+            assert all((a == b).all() for a, b in zip(pixels(result), want, strict=True))
 
 
-def test_many_values_of_a_file_are_one_reading(
-    tmp_path: Path, labels: Any, monkeypatch: Any
-) -> None:
+def test_many_values_of_a_file_are_read_once(tmp_path: Path, labels: Any, monkeypatch: Any) -> None:
     path = write(tmp_path / "a.tif", [labels], driver="GTiff", nodata=2)
     looked_at: list[int] = []
     by_value, scan = rasters.ValueRuns.add, rasters.scan
@@ -89,25 +87,25 @@ def test_many_values_of_a_file_are_one_reading(
     monkeypatch.setattr(rasters.ValueRuns, "add", add)
     monkeypatch.setattr(rasters, "scan", scanned)
     value = np.array([*range(20), *range(20)], np.float64)[::-1]
-    found = read([path] * 40, None, value)
+    result = read([path] * 40, None, value)
     assert looked_at == [labels.size]
-    assert all((a == (labels == v)).all() for a, v in zip(pixels(found), value, strict=True))
+    assert all((a == (labels == v)).all() for a, v in zip(pixels(result), value, strict=True))
     looked_at.clear()
     value[::2] = np.nan
-    found = read([path] * 40, None, value)
+    result = read([path] * 40, None, value)
     assert looked_at == [labels.size] * 2
     shown = (labels != 0) & (labels != 2)
     want = [shown if np.isnan(v) else labels == v for v in value]
-    assert all((a == b).all() for a, b in zip(pixels(found), want, strict=True))
+    assert all((a == b).all() for a, b in zip(pixels(result), want, strict=True))
 
 
 def test_strips_cover_every_row_once(tmp_path: Path, labels: Any) -> None:
     tiled = {"driver": "GTiff", "tiled": True, "blockxsize": 16, "blockysize": 16}
     path = write(tmp_path / "a.tif", [labels], **tiled)
     with grids.opened(path) as file:
-        found = list(grids.strips(file, 1, 70 * 20))
-    assert [first for first, _ in found] == [0, 16, 32, 48]  # whole blocks
-    assert (np.concatenate([part for _, part in found]) == labels).all()
+        result = list(grids.strips(file, 1, 70 * 20))
+    assert [first for first, _ in result] == [0, 16, 32, 48]  # whole blocks
+    assert (np.concatenate([part for _, part in result]) == labels).all()
 
 
 def test_grids(tmp_path: Path, labels: Any) -> None:
@@ -120,8 +118,8 @@ def test_grids(tmp_path: Path, labels: Any) -> None:
     assert (one.height, one.width, one.bands) == (50, 70, 1)
     assert one.transform == (0.5, 0.0, 500_000.0, 0.0, -0.5, 5_000_000.0)
     assert one.differs(one) == ""
-    near = from_origin(500_000.0001, 5_000_000, 0.5, 0.5)
-    assert one.differs(grid("near.tif", transform=near, crs="EPSG:32633")) == ""
+    shifted = from_origin(500_000.0001, 5_000_000, 0.5, 0.5)
+    assert one.differs(grid("near.tif", transform=shifted, crs="EPSG:32633")) == ""
     moved = from_origin(500_000.5, 5_000_000, 0.5, 0.5)
     assert "transforms" in one.differs(grid("moved.tif", transform=moved, crs="EPSG:32633"))
     finer = from_origin(500_000, 5_000_000, 0.499, 0.5)
@@ -132,9 +130,9 @@ def test_grids(tmp_path: Path, labels: Any) -> None:
     plain = grid("plain.tif")
     assert (plain.transform, plain.crs) == ((1, 0, 0, 0, 1, 0), "")
     assert not plain.placed
-    assert one.differs(plain) == plain.differs(one) == ""  # a picture lies anywhere
+    assert one.differs(plain) == plain.differs(one) == ""  # a plain picture matches any place
     assert plain.describe() == "50 x 70"
-    # A thousandth is one of each pixel's own width and height, here of very different ones.
+    # The tolerance is a thousandth of each pixel's width and of its height, very different here.
     tall = grid("tall.tif", transform=from_origin(500_000, 5_000_000, 0.5, 1000), crs="EPSG:32633")
     aside = from_origin(500_000.4, 5_000_000, 0.5, 1000)
     assert "transforms" in tall.differs(grid("aside.tif", transform=aside, crs="EPSG:32633"))
@@ -142,25 +140,25 @@ def test_grids(tmp_path: Path, labels: Any) -> None:
     assert tall.differs(grid("below.tif", transform=below, crs="EPSG:32633")) == ""
 
 
-def test_where_paths_lead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    home, here, beside = (tmp_path / name for name in ("home", "here", "beside"))
-    for folder in (home, here, beside):
+def test_paths_are_resolved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, here, neighbour = (tmp_path / name for name in ("home", "here", "beside"))
+    for folder in (home, here, neighbour):
         folder.mkdir()
         (folder / "all").touch()
     (home / "a").touch()
-    (beside / "b").touch()
+    (neighbour / "b").touch()
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.chdir(here)
-    files = RasterFiles(str(beside))
+    files = RasterFiles(str(neighbour))
     assert files.find("~/a") == str(home / "a")
     assert files.find("all") == "all"
-    assert files.find("b") == str(beside / "b")
+    assert files.find("b") == str(neighbour / "b")
     assert RasterFiles().find("b") is None
     assert files.find("~/b") is None
     for remote in ("s3://bucket/b", "/vsizip/x.zip/b"):
         assert files.find(remote) is None
         assert "remote_rasters" in str(files.refusal(remote))
-        trusted = RasterFiles(str(beside), remote=True)
+        trusted = RasterFiles(str(neighbour), remote=True)
         assert (trusted.find(remote), trusted.refusal(remote)) == (remote, None)
         assert RasterFiles(root=str(here), remote=True).refusal(remote)
 
@@ -175,17 +173,17 @@ def test_files_outside_of_the_root_are_refused(
     (inside / "link").symlink_to(outside / "a")
     files = RasterFiles(root=str(inside))
     assert files.refusal(str(inside / "a")) is None
-    assert files.refusal(str(inside / "missing")) is None  # not there: told as such
+    assert files.refusal(str(inside / "missing")) is None  # missing: reported as such
     (inside / "folder").symlink_to(outside)
     (inside / "again").symlink_to(inside / "link")
     out = ["link", "again", "folder/a", "../in-another/a", "folder/../in-another/a"]
     for path in (outside / "a", *(inside / name for name in out)):
         assert "leads out of" in str(files.refusal(str(path)))
-    beside = RasterFiles(str(inside), str(inside))  # as the table's own folder finds them
-    assert beside.refusal("a") is None
-    assert beside.find("folder/a")
-    assert all("leads out of" in str(beside.refusal(name)) for name in out)
-    (tmp_path / "root").symlink_to(inside)  # a root that is a link is where it leads
+    in_folder = RasterFiles(str(inside), str(inside))  # resolved like the folder of the table
+    assert in_folder.refusal("a") is None
+    assert in_folder.find("folder/a")
+    assert all("leads out of" in str(in_folder.refusal(name)) for name in out)
+    (tmp_path / "root").symlink_to(inside)  # a root that is a link is resolved
     assert RasterFiles(root=str(tmp_path / "root")).refusal(str(inside / "a")) is None
     monkeypatch.setenv("HOME", str(tmp_path))
     assert RasterFiles(root="~/in").refusal(str(inside / "a")) is None
@@ -199,7 +197,7 @@ def test_sizes(tmp_path: Path, labels: Any) -> None:
     assert (height.tolist(), width.tolist()) == ([70, 50, 70], [50, 70, 50])
 
 
-def test_what_cannot_be_read(tmp_path: Path, labels: Any) -> None:
+def test_unreadable_files(tmp_path: Path, labels: Any) -> None:
     good = write(tmp_path / "a.png", [labels])
     (tmp_path / "bad.tif").write_text("no raster")
     with refused("file_missing", count=1, rows=[1]):
@@ -223,7 +221,7 @@ def test_empty_and_full_rasters(tmp_path: Path) -> None:
     assert len(read([])) == 0
 
 
-def test_a_picture_that_breaks_off(tmp_path: Path) -> None:
+def test_a_truncated_picture(tmp_path: Path) -> None:
     noise = np.random.default_rng(0).integers(0, 200, (64, 64)).astype(np.uint8)
     path = write(tmp_path / "short.png", [noise], driver="PNG")
     data = Path(path).read_bytes()
@@ -234,7 +232,7 @@ def test_a_picture_that_breaks_off(tmp_path: Path) -> None:
 
 
 def test_pictures_in_colours(tmp_path: Path, labels: Any) -> None:
-    """They say which pixels count by band or, of a palette, by band or number."""
+    """Pictures in colours need a band; those with a palette, a band or a value."""
     colours = write(tmp_path / "rgb.png", [labels, labels // 2, labels], driver="PNG")
     placed = from_origin(5, 6, 1, 1)
     palette = write(
@@ -249,16 +247,16 @@ def test_pictures_in_colours(tmp_path: Path, labels: Any) -> None:
         read([colours], none, two)
     with refused("raster_value_unnamed", count=1):
         read([palette])
-    for found, want in (
+    for result, want in (
         (read([colours], two), labels // 2 != 0),
         (read([palette], none, two), labels == 2),
         (read([palette], np.array([1.0])), labels != 0),
     ):
-        assert (pixels(found)[0] == want).all()
+        assert (pixels(result)[0] == want).all()
 
 
-def test_grids_differ_by_pixels_of_their_own_axis() -> None:
-    """Pixels far longer than high: a thousandth of one is not that of the other."""
+def test_grids_differ_by_pixels_of_each_axis() -> None:
+    """Pixels are much longer than high, so the tolerances of the axes differ."""
     plain = grids.Grid(10, 10, (1.0, 0.0, 0.0, 0.0, 1.0, 0.0), "", 1)
     flat = grids.Grid(10, 10, (1000.0, 0.0, 5.0, 0.0, -0.1, 7.0), "", 1)
     lower = grids.Grid(10, 10, (1000.0, 0.0, 5.0, 0.0, -0.1, 6.9), "", 1)

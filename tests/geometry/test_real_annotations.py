@@ -1,4 +1,4 @@
-"""Real COCO annotations, to the character as pycocotools has them."""
+"""Real COCO annotations give pycocotools' codes, to the character."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from evalengine.geometry import masks, polygons
 
 @pytest.fixture(scope="module")
 def truths() -> tuple[list[Any], dict[int, Any]]:
-    found = json.loads(real_data("coco_val2014_100", "gt.json").read_text("utf-8"))
-    return found["annotations"], {image["id"]: image for image in found["images"]}
+    content = json.loads(real_data("coco_val2014_100", "gt.json").read_text("utf-8"))
+    return content["annotations"], {image["id"]: image for image in content["images"]}
 
 
 def test_polygons(truths: tuple[list[Any], dict[int, Any]]) -> None:
@@ -27,8 +27,8 @@ def test_polygons(truths: tuple[list[Any], dict[int, Any]]) -> None:
     h = np.array([images[one["image_id"]]["height"] for one in own])
     w = np.array([images[one["image_id"]]["width"] for one in own])
     column = pl.Series("segmentation", [one["segmentation"] for one in own])
-    found = polygons.read_polygons(column, side="ground_truths")
-    drawn = masks.to_rle(polygons.rasterise(found, h, w)).struct.field("counts").to_list()
+    result = polygons.read_polygons(column, side="ground_truths")
+    drawn = masks.to_rle(polygons.rasterise(result, h, w)).struct.field("counts").to_list()
     want = [
         coco.merge(coco.frPyObjects(one["segmentation"], int(y), int(x)))["counts"].decode()
         for one, y, x in zip(own, h, w, strict=True)
@@ -39,22 +39,22 @@ def test_polygons(truths: tuple[list[Any], dict[int, Any]]) -> None:
 def test_crowds(truths: tuple[list[Any], dict[int, Any]]) -> None:
     own = [one for one in truths[0] if isinstance(one["segmentation"], dict)]
     assert own
-    found = masks.read_masks(
+    result = masks.read_masks(
         pl.Series("mask", [one["segmentation"] for one in own]), side="ground_truths"
     )
     codes = [coco.frPyObjects(one["segmentation"], *one["segmentation"]["size"]) for one in own]
-    assert found.area.tolist() == [int(coco.area(code)) for code in codes]
+    assert result.area.tolist() == [int(coco.area(code)) for code in codes]
 
 
 def test_detections() -> None:
     detections = json.loads(real_data("coco_val2014_100", "dt_segm.json").read_text("utf-8"))
     codes = [one["segmentation"] for one in detections]
-    found = masks.read_masks(pl.Series("mask", codes), side="predictions")
-    assert masks.to_rle(found).struct.field("counts").to_list() == [one["counts"] for one in codes]
+    result = masks.read_masks(pl.Series("mask", codes), side="predictions")
+    assert masks.to_rle(result).struct.field("counts").to_list() == [one["counts"] for one in codes]
     image = np.array([one["image_id"] for one in detections])
     ia, ib = (np.int32(one) for one in np.nonzero(image[:, None] == image))
-    shared = masks.intersections(found, found, ia, ib)
-    own = shared / (found.area[ia] + found.area[ib] - shared)
+    shared = masks.intersections(result, result, ia, ib)
+    own = shared / (result.area[ia] + result.area[ib] - shared)
     want = np.zeros(ia.size)
     for each in np.unique(image):
         rows = np.flatnonzero(image == each)

@@ -1,4 +1,4 @@
-"""Masks and polygons that cannot be used: column, count, rows, reason and the way out."""
+"""Unusable masks and polygons are refused with column, count, rows, reason and remedy."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def test_rings_are_refused_or_repaired(
         (["POLYGON((0 0,4 0,4 4,0 0))", "{"], "polygon_unreadable"),
     ],
 )
-def test_what_nothing_repairs(values: list[Any], code: str, invalid: str) -> None:
+def test_irreparable_polygons(values: list[Any], code: str, invalid: str) -> None:
     with refused(code, column="polygon", count=1, rows=[1]):
         polygons.read_polygons(column(values, "polygon"), side="predictions", invalid=invalid)
 
@@ -184,9 +184,9 @@ def test_an_unknown_treatment() -> None:
 
 
 def test_images_without_a_size() -> None:
-    found = polygons.read_polygons(column([SQUARE, SQUARE], "polygon"), side="predictions")
+    result = polygons.read_polygons(column([SQUARE, SQUARE], "polygon"), side="predictions")
     with refused("image_size_missing", count=1, rows=[1]):
-        polygons.rasterise(found, np.array([4, 0]), np.array([4, 4]))
+        polygons.rasterise(result, np.array([4, 0]), np.array([4, 4]))
 
 
 with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""Warnings about pictures without a place on Earth stay away, whatever other threads do."""
+"""Warnings about pictures without georeference are suppressed, whatever other threads do."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def hasty_threads() -> Iterator[None]:
 
 @pytest.mark.usefixtures("hasty_threads")
 def test_many_threads(picture: str) -> None:
-    """Some open by themselves, some within a run that is quiet; runs begin and end meanwhile."""
+    """Some threads open files alone and some within a quiet run; runs begin and end meanwhile."""
 
     def alone(_: int) -> None:
         with opened(picture) as dataset:

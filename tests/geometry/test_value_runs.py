@@ -1,4 +1,4 @@
-"""Runs of every value of an image against a comparison of all pixels with each value."""
+"""Runs of every value of an image against comparisons of all pixels with each value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DTYPES = (np.uint8, np.int8, np.bool_, np.int32, np.uint16, np.int64, np.float32
 
 
 def expected(image: Any, values: Any) -> list[list[list[int]]]:
-    """Begins and ends of each value's runs."""
+    """Return begins and ends of each value's runs."""
     whole = np.array([0, image.size])
     runs = [scan((image == one).view(np.uint8).ravel(), whole) for one in values]
     return [[begin.tolist(), end.tolist()] for _, begin, end in runs]
@@ -30,7 +30,7 @@ def listed(runs: Any) -> list[list[list[int]]]:
 
 @st.composite
 def images(draw: st.DrawFn) -> tuple[Any, list[int]]:
-    """An image, and rows at which its strips begin."""
+    """Images, and rows at which their strips begin."""
     height, width = draw(st.integers(1, 9)), draw(st.integers(1, 9))
     pool = draw(st.lists(st.sampled_from([0, 1, 2, 7, 100, 127]), min_size=1, max_size=4))
     image = np.random.default_rng(draw(st.integers(0, 99))).choice(pool, (height, width))
