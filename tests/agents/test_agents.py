@@ -1,4 +1,4 @@
-"""Trajectories of tool calls: peers' answers, a slow reference, rules of arguments, input, runs."""
+"""Trajectories of tool calls: other packages' answers, a slow reference, arguments, input, runs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EVERY.append("ToolCorrectness")
 
 
 def table_of(pairs: list[tuple[list[Any], list[Any]]]) -> pl.DataFrame:
-    """One row per datum; a call is a name and arguments."""
+    """Make one row per datum; a call is a name and arguments."""
     sides = {
         name: [
             [json.dumps({"name": tool, "arguments": own}) for tool, own in pair[i]]
@@ -40,14 +40,14 @@ def table_of(pairs: list[tuple[list[Any], list[Any]]]) -> pl.DataFrame:
 
 
 def values(table: Any, *truths: Any, **options: Any) -> dict[str, list[float | None]]:
-    """Metric -> value of each datum."""
+    """Map each metric to its values per datum."""
     card = ee.score(table, *truths, **{"metrics": EVERY, "task": "agents", **options})
     rows = card.per_datum
     return {name: rows.filter(metric=name)["value"].to_list() for name in rows["metric"].unique()}
 
 
-# What agentevals 0.0.9, google-adk 2.13 and deepeval 4.3.1 computed; of 2,000 random trajectories
-# those with distinct answers.
+# Answers of agentevals 0.0.9, google-adk 2.13 and deepeval 4.3.1: the distinct ones of 2,000 random
+# trajectories.
 
 PEERS = json.loads(gzip.decompress((Path(__file__).parent / "peers.json.gz").read_bytes()))
 
@@ -108,7 +108,7 @@ CALLS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 3)), max_size=5
 @settings(deadline=None, max_examples=60)
 @given(pairs=st.lists(st.tuples(CALLS, CALLS), min_size=1, max_size=4), tolerant=st.booleans())
 def test_every_assignment(pairs: list[tuple[list[Any], list[Any]]], tolerant: bool) -> None:
-    """Within a tolerance, calls match that do not match each other, so that greedy may fail."""
+    """With a tolerance, calls match in chains, so a greedy assignment may fail."""
     tables = [tuple([(tool, {"x": x}) for tool, x in side] for side in pair) for pair in pairs]
     rules = {"argument_rules": {"x": "1"}} if tolerant else {}
     result = values(table_of(tables), **rules)
@@ -166,9 +166,9 @@ def test_the_use_of_tools_has_a_row_each() -> None:
     assert rows["trials"].to_list() == [2, 2]
     with refused("option_missing", option="tools"):
         ee.score(table, metrics=["trajectory_single_tool_use"])
-    alone = ee.score(table.drop("reference_trajectory"), tools=["b"], task="agents",
+    single = ee.score(table.drop("reference_trajectory"), tools=["b"], task="agents",
                      metrics=["TrajectorySingleToolUse"])  # fmt: skip
-    assert alone.metrics["value"].to_list() == [0.5]
+    assert single.metrics["value"].to_list() == [0.5]
 
 
 # Arguments.
@@ -468,7 +468,7 @@ def test_messages_without_calls_are_skipped() -> None:
 
 
 def lists_of(*sides: list[Any]) -> pl.DataFrame:
-    """One datum whose calls are JSON."""
+    """Make one datum whose calls are JSON."""
     names = ("predicted_trajectory", "reference_trajectory")
     texts = [[[one if isinstance(one, str) else json.dumps(one) for one in side]] for side in sides]
     return pl.DataFrame(texts, schema=dict.fromkeys(names, pl.List(pl.String)))
@@ -520,7 +520,7 @@ def test_few_trajectories_without_a_call_are_no_warning() -> None:
 
 
 def test_calls_of_a_message_are_read_once() -> None:
-    """LangChain has Anthropic's blocks next to ``tool_calls``."""
+    """LangChain stores Anthropic's blocks next to ``tool_calls``."""
     block = {"type": "tool_use", "id": "1", "name": "t", "input": {"q": 1}}
     call = {"name": "t", "args": {"q": 1}, "id": "1", "type": "tool_call"}
     message = {"type": "ai", "content": [block], "tool_calls": [call]}
@@ -586,7 +586,7 @@ def test_comparison_gates_slices_and_worst() -> None:
     assert worst is not None
 
 
-# Arguments have types of their own in JSON Lines, JSON and Python's lists of dicts.
+# JSON Lines, JSON and Python's lists of dicts keep the types of arguments.
 
 
 PREDICTED = "predicted_trajectory"
@@ -633,7 +633,7 @@ def test_arguments_keep_their_types(tmp_path: Path, form: str, names: Any) -> No
 
 
 def test_a_row_does_not_change_the_score_of_another(tmp_path: Path) -> None:
-    """Only one side becomes text if types are common to a column."""
+    """If types were common to a column, only one side would become text."""
     pairs = [([1], [1], 1.0), (["x"], [2], 0.0)]
     lines = [
         json.dumps(

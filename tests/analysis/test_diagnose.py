@@ -60,8 +60,8 @@ def test_tables_without_faults_have_no_findings(planted):
 def test_without_a_pattern_single_datums_are_named():
     table = pl.DataFrame({"text": ["a b", "c d"], "reference": ["a b", "c e"]})
     findings = ee.diagnose(table).frame
-    (lone,) = findings["finding"]
-    assert re.findall(r"[\d.]+(?=[:,]|$)", lone) == ["1", "0.5", "0", "0.5"]
+    (only_finding,) = findings["finding"]
+    assert re.findall(r"[\d.]+(?=[:,]|$)", only_finding) == ["1", "0.5", "0", "0.5"]
     assert findings["more"].unique().to_list() == ["errors"]
     numbers = pl.DataFrame({"prediction": [1.5, 2.0, 4.5], "target": [1.0, 2.0, 3.0]})
     assert ee.diagnose(numbers, task="regression").frame["share"].to_list() == [0.75, 0.25]

@@ -39,7 +39,7 @@ def write(folder: Path, some: list[tuple[str, list[str]]], line: str, seed: int 
     return folder
 
 
-FOUND, TRUTH = "{c} {s} {l} {t} {r} {b}", "{c} {l} {t} {r} {b}"
+PREDICTION, TRUTH = "{c} {s} {l} {t} {r} {b}", "{c} {l} {t} {r} {b}"
 
 
 @pytest.mark.parametrize("scored", [False, True], ids=["five fields", "six fields"])
@@ -47,7 +47,7 @@ FOUND, TRUTH = "{c} {s} {l} {t} {r} {b}", "{c} {l} {t} {r} {b}"
 def test_a_file_per_image(name: str, scored: bool, tmp_path: Path) -> None:
     """Perfect boxes score 1 for folders, globs and lists of files; labels are the first fields."""
     truth = write(tmp_path / "truth", SETS[name], "{c} 1 {l} {t} {r} {b}" if scored else TRUTH)
-    result = write(tmp_path / "found", SETS[name], FOUND)
+    result = write(tmp_path / "found", SETS[name], PREDICTION)
     for file in truth.iterdir():  # the same boxes
         rows = [line.split() for line in (result / file.name).read_text().splitlines()]
         one = " 1" if scored else ""
@@ -64,7 +64,7 @@ def test_a_file_per_image(name: str, scored: bool, tmp_path: Path) -> None:
 
 
 def test_one_file_of_each_side(tmp_path: Path) -> None:
-    predictions = write(tmp_path / "found", SETS["letters"], FOUND) / "a.txt"
+    predictions = write(tmp_path / "found", SETS["letters"], PREDICTION) / "a.txt"
     truth = write(tmp_path / "truth", SETS["letters"], TRUTH) / "a.txt"
     assert open_source(truth).frame.collect()["datum_id"].to_list() == ["a", "a"]
     assert ee.score(str(predictions), str(truth), dialect="voc2012").value("mAP") is not None
@@ -116,7 +116,7 @@ def test_widths_and_heights(predictions: bool, tmp_path: Path) -> None:
     some = [(f"i{k}", ["car"] * 4) for k in range(6)]
     line = "{c} {s} {l} {t} {w} {h}" if predictions else "{c} {l} {t} {w} {h}"
     source = open_source(write(tmp_path / "by_size", some, line))
-    corners = open_source(write(tmp_path / "corners", some, FOUND if predictions else TRUTH))
+    corners = open_source(write(tmp_path / "corners", some, PREDICTION if predictions else TRUTH))
     names = ["datum_id", "xmin", "ymin", "xmax", "ymax"]
     assert source.frame.collect()[names].equals(corners.frame.collect()[names])
     assert noted(source, "boxes_by_size")
@@ -136,7 +136,7 @@ def test_sides_with_and_without_widths(tmp_path: Path) -> None:
 def test_a_few_inverted_boxes_are_errors_among_corners(tmp_path: Path) -> None:
     some = [(f"i{k}", ["car"] * 10) for k in range(12)]
     truth = write(tmp_path / "truth", some, TRUTH)
-    predictions = write(tmp_path / "found", some, FOUND)
+    predictions = write(tmp_path / "found", some, PREDICTION)
     for side, line in ((truth, "car 40 40 30 50\n"), (predictions, "car 0.5 40 40 50 30\n")):
         file = side / "i0.txt"
         right = file.read_text()
@@ -182,7 +182,7 @@ def test_names_of_several_words_and_broken_lines(tmp_path: Path) -> None:
 
 def test_a_question_is_answered_by_a_format(tmp_path: Path) -> None:
     """With words on both sides and several files, images and labels cannot be distinguished."""
-    folder = write(tmp_path / "found", [("x", ["car", "dog"]), ("y", ["cat", "cow"])], FOUND)
+    folder = write(tmp_path / "found", [("x", ["car", "dog"]), ("y", ["cat", "cow"])], PREDICTION)
     with pytest.raises(ee.ReadError, match="image-boxes"):
         open_source(folder)
     for name, labels in (

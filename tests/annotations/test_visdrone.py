@@ -20,7 +20,7 @@ TRUTH = (
     "300,300,20,20,0,4,1,1,",
     "400,300,20,20,1,11,0,0",
 )
-FOUND = (
+PREDICTED = (
     "100,100,50,40,0.9,4,-1,-1",
     "200,100,50,40,0.8,1,-1,-1",
     "300,300,20,20,0.7,4,-1,-1",
@@ -59,7 +59,7 @@ def sides(tmp_path: Path, predictions: tuple[str, ...], truth: tuple[str, ...]) 
 @pytest.mark.parametrize("glob", ["", "/*.txt"])
 def test_boxes(glob: str, tmp_path: Path) -> None:
     """The region and the object with score 0 are ignored; classes have VisDrone's names."""
-    predictions, truth = (side + glob for side in sides(tmp_path, FOUND, TRUTH))
+    predictions, truth = (side + glob for side in sides(tmp_path, PREDICTED, TRUTH))
     source = open_source(truth)
     assert "score" not in source.frame.collect_schema()
     assert source.frame.collect().select("label_value", "ignore", "xmin", "ymax").rows() == [
@@ -78,7 +78,7 @@ def test_boxes(glob: str, tmp_path: Path) -> None:
 
 
 def test_a_file_with_only_regions(tmp_path: Path) -> None:
-    predictions, truth = sides(tmp_path, FOUND, TRUTH[:1])
+    predictions, truth = sides(tmp_path, PREDICTED, TRUTH[:1])
     put(tmp_path / "truth", "two.txt", TRUTH[1:])
     assert ee.score(predictions, truth).frame("metrics").height
     (tmp_path / "truth" / "two.txt").unlink()

@@ -11,7 +11,7 @@ import evalengine as ee
 from evalengine.cli import main
 
 LINES = ("0 0.5 0.5 0.2 0.4", "1 0.3 0.3 0.2 0.2")
-SAID = "no datum of the split 'train' has a prediction (2 of 4 datums)"
+MESSAGE = "no datum of the split 'train' has a prediction (2 of 4 datums)"
 
 
 def write(folder: Path, names: dict[str, str]) -> Path:
@@ -43,7 +43,7 @@ def test_a_split_without_predictions_is_noted(paths: str, truth: Path, tmp_path:
     card = ee.score(predictions, truth / paths)
     assert card.value("mAP", iou_threshold=0.5) < 0.51
     (warnings,) = card.warnings
-    assert SAID in warnings
+    assert MESSAGE in warnings
     assert "where=\"split = 'val'\"" in warnings
     rest = ee.score(predictions, truth / paths, where="split = 'val'")
     assert rest.warnings == ()
@@ -94,7 +94,7 @@ def test_comparing_runs_with_missing_predictions_warns(truth: Path, tmp_path: Pa
     assert [note for note in result.notes if note.startswith("b: 1 datum") and "'val2'" in note]
     assert len([note for note in result.notes if str(val) in note and "4 objects" in note]) == 1
     whole = ee.compare(a, a, ground_truths=truth, names=["a", "b"], draws=20)
-    assert SAID in whole.warnings[0]
+    assert MESSAGE in whole.warnings[0]
     for name, preds in (("x", a), ("y", b)):
         ee.score(preds, val).save(tmp_path / name)
     assert ee.compare(tmp_path / "x", tmp_path / "y", draws=20).warnings[0].startswith("many of 2")

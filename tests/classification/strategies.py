@@ -131,5 +131,5 @@ def drawn(
 
 
 def some_weights(datums: Sequence[Any]) -> st.SearchStrategy[dict[Any, int]]:
-    """How often each datum counts, some not at all."""
+    """Map each datum to its weight; some weights are zero."""
     return st.fixed_dictionaries({datum: st.integers(0, 3) for datum in datums})

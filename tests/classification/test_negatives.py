@@ -47,8 +47,8 @@ def test_rates_are_those_of_scikit_learns_confusion_matrices(seed: int, weighs: 
     }
     for name, (top, bottom) in pairs.items():
         for which, want in of(top, bottom).items():
-            how = {"average": which} if isinstance(which, str) else {"label_value": which}
-            assert card.value(name, **how) == pytest.approx(want, rel=1e-12)
+            selection = {"average": which} if isinstance(which, str) else {"label_value": which}
+            assert card.value(name, **selection) == pytest.approx(want, rel=1e-12)
     loss = sk.zero_one_loss(true, predicted, sample_weight=weight)
     assert card.value("ZeroOneLoss") == pytest.approx(loss, rel=1e-12)
 

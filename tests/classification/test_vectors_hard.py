@@ -167,12 +167,12 @@ def test_absent_class(shape: Shape) -> None:
         "multiclass_recall": "Recall",
         "multiclass_f1_score": "F1",
     }
-    seen = 0
+    compared = 0
     for key, answer in plain(case["expected"]["torchmetrics"]).items():
         name, average = key.split("|")
         if name not in names:
             continue
-        seen += 1
+        compared += 1
         if average == "none":
             ours = {
                 label: card.value(names[name], label_value=label, average=None) for label in labels
@@ -182,7 +182,7 @@ def test_absent_class(shape: Shape) -> None:
             assert card.value(names[name], average=average) == pytest.approx(
                 answer["value"], abs=1e-6
             ), key
-    assert seen == 12
+    assert compared == 12
     card = score(sides, metrics, dialect="sklearn", labels=labels)
     for average, answer in plain(case["expected"]["sklearn"]).items():
         check_prf(card, labels, average, 1.0, answer["value"])
@@ -212,7 +212,7 @@ def test_phoenix(name: str) -> None:
     truth = case["inputs"]["y_true"]
     sides = one_table(truth, case["inputs"]["y_pred"])
     cards: dict[Any, ee.Scorecard] = {}
-    seen = 0
+    compared = 0
     for key, answer in plain(case["expected"]["phoenix"]).items():
         parts = dict(part.split("=", 1) for part in key.split("|"))
         beta = float(parts["beta"])
@@ -232,5 +232,5 @@ def test_phoenix(name: str) -> None:
         card.options = msgspec.structs.replace(card.options, **{"positive_label": None, **inputs})
         ours = {values["name"]: values["score"] for values in card.to_phoenix()}
         assert ours == pytest.approx(answer["value"], abs=1e-12, nan_ok=True), key
-        seen += 1
-    assert seen >= 48
+        compared += 1
+    assert compared >= 48

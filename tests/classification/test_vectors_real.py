@@ -18,7 +18,7 @@ NAMES = ["digits", "breast_cancer", "wine"]
 KEY = "class"
 GRID = [i / 20 for i in range(1, 20)]
 
-ASKED = [
+METRICS = [
     "Precision", "Recall", "F1", "Accuracy", "BalancedAccuracy", "MCC", "CohenKappa", "LogLoss",
     "ECE", "TopKAccuracy", "ROCAUC", "mROCAUC", "mROCAUCOneVsOne", "AP", "Brier",
     "ConfusionMatrix", "PrecisionRecallCurve", "ROCCurve",
@@ -56,7 +56,7 @@ def as_one(name: str) -> tuple[Sides, dict[str, Any]]:
 def run(name: str, shape: str, **options: Any) -> ee.Scorecard:
     """Score by fold, from two tables or one."""
     sides, more = as_one(name) if shape == "one" else (tables(name), {})
-    return score(sides, ASKED, **{"dialect": "sklearn", "k": 2, "by": "fold", **more, **options})
+    return score(sides, METRICS, **{"dialect": "sklearn", "k": 2, "by": "fold", **more, **options})
 
 
 @pytest.mark.parametrize("shape", ["long", "one"])
@@ -144,7 +144,7 @@ def test_crossed_slices(shape: str) -> None:
         sides, ["Accuracy", "Precision", "Recall", "Counts"], dialect="sklearn", by="g1*g2"
     )
     names = card.metrics["slice_value"].drop_nulls().unique().to_list()
-    seen = 0
+    compared = 0
     for group, values in [(None, theirs["overall"]), *theirs["by_group"].items()]:
         if group is not None and np.isnan(values["accuracy"]):
             assert not any(set(group.split("|")) == set(name.split(" * ")) for name in names)
@@ -169,5 +169,5 @@ def test_crossed_slices(shape: str) -> None:
         assert close((tp + fp) / (tp + fp + tn + fn), values["selection_rate"])
         if fp + tn:
             assert close(fp / (fp + tn), values["fpr"])
-        seen += 1
-    assert seen == 8
+        compared += 1
+    assert compared == 8

@@ -81,7 +81,7 @@ REFUSED = {
 }
 """Service cases whose tables violate the contract."""
 
-ASKED = [
+METRICS = [
     "Accuracy", "Precision", "Recall", "F1", "mROCAUC", "PrecisionRecallCurve",
     "DetailedPrecisionRecallCurve", "ConfusionMatrix",
 ]  # fmt: skip
@@ -89,7 +89,7 @@ ASKED = [
 
 def run(vector: Vector) -> ee.Scorecard:
     """Score a case under ``valor``."""
-    return score(vector.sides, ASKED, dialect="valor", **vector.options)
+    return score(vector.sides, METRICS, dialect="valor", **vector.options)
 
 
 def numbers(card: ee.Scorecard) -> dict[Key, float | None]:
@@ -148,7 +148,7 @@ def check_curve(card: ee.Scorecard, vector: Vector) -> int:
     assert set(ours) == set(theirs), vector.id
     different = 0
     for key, cell in theirs.items():
-        names = {n: "f1" if n.startswith("f1") else n for n in cell if n in KNOWN}
+        names = {n: "f1" if n.startswith("f1") else n for n in cell if n in RATES_AND_COUNTS}
         same = all(
             ours[key][mine] == pytest.approx(cell[name], abs=1e-9) for name, mine in names.items()
         )
@@ -160,7 +160,7 @@ def check_curve(card: ee.Scorecard, vector: Vector) -> int:
     return len(theirs)
 
 
-KNOWN = ("tp", "fp", "fn", "tn", "precision", "recall", "accuracy", "f1", "f1_score")
+RATES_AND_COUNTS = ("tp", "fp", "fn", "tn", "precision", "recall", "accuracy", "f1", "f1_score")
 
 
 def test_core() -> None:

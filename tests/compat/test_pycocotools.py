@@ -22,8 +22,8 @@ from evalengine.compat.pycocotools import init_as_pycocotools
 def agree(case: Odd) -> None:
     theirs, text = evaluated(reference(), case)
     for look in (False, True):  # numbers of the matching, and from evalImgs
-        mine, own_text = evaluated(OURS, case, look=look)
-        assert own_text == text
+        mine, my_text = evaluated(OURS, case, look=look)
+        assert my_text == text
         same(np.asarray(mine.stats), np.asarray(theirs.stats), "stats")
         for key in ("precision", "recall", "scores", "counts"):
             same(mine.eval[key], theirs.eval[key], key)

@@ -55,8 +55,8 @@ def check_sums(card: ee.Scorecard, drawn: Tables) -> None:
     ignored = Counter(map(tidy, rows))
     scored = list(zip(_labels(drawn.predictions), drawn.predictions["score"], strict=True))
     for key, counts in _cells(card).items():
-        seen = sum(label == key[:2] and s >= key[3] for label, s in scored)
-        assert counts["tp"] + counts["fp"] + ignored[key] == seen
+        listed = sum(label == key[:2] and s >= key[3] for label, s in scored)
+        assert counts["tp"] + counts["fp"] + ignored[key] == listed
         assert counts["tp"] + counts["fn"] == annotated[key[:2]]
     check_agreement(card)
     check_monotone(card)

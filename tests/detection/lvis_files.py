@@ -29,7 +29,7 @@ class _Drawing:
     def chosen(self, share: float) -> list[int]:
         return [label for label in self.labels if self.rng.random() < share]
 
-    def found(self, image: int, box: list[float] | None = None) -> dict[str, Any]:
+    def prediction(self, image: int, box: list[float] | None = None) -> dict[str, Any]:
         r = self.rng
         score = float(r.integers(0, 6) / 5) if self.ties else float(r.random())
         label = int(r.choice(self.labels + ([99] if r.random() < 0.1 else [])))
@@ -52,10 +52,10 @@ class _Drawing:
             one["iscrowd"] = 1
         return one
 
-    def near(self, truth: dict[str, Any]) -> dict[str, Any]:
+    def moved(self, truth: dict[str, Any]) -> dict[str, Any]:
         r = self.rng
         box = [float(v + (r.integers(-1, 2) if r.random() < 0.5 else 0)) for v in truth["bbox"]]
-        one = self.found(truth["image_id"], [*box[:2], max(box[2], 0.0), max(box[3], 0.0)])
+        one = self.prediction(truth["image_id"], [*box[:2], max(box[2], 0.0), max(box[3], 0.0)])
         if r.random() < 0.85:
             one["category_id"] = truth["category_id"]
         return one
@@ -82,10 +82,10 @@ def lvis_case(seed: int) -> tuple[File, list[dict[str, Any]]]:
     result = []
     for _ in range(n):
         if truths and r.random() < 0.6:
-            result.append(drawing.near(truths[int(r.integers(len(truths)))]))
+            result.append(drawing.moved(truths[int(r.integers(len(truths)))]))
         else:
-            result.append(drawing.found(int(r.choice(ids))))
+            result.append(drawing.prediction(int(r.choice(ids))))
     if seed % 25 == 0:
-        result += [drawing.found(ids[0]) for _ in range(330)]
+        result += [drawing.prediction(ids[0]) for _ in range(330)]
     result = [result[i] for i in r.permutation(len(result))]
     return {"images": images, "categories": categories, "annotations": truths}, result

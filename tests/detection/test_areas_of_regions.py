@@ -22,7 +22,7 @@ from refusals import refused
 import evalengine as ee
 
 RANGES = {"all": (0, 1e10), "few": (0, 60.5), "some": (60.5, 250), "many": (250, 1e10)}
-TOLD = "rows without a box go in area ranges by mask or polygon, not by the box around it"
+NOTE = "rows without a box go in area ranges by mask or polygon, not by the box around it"
 
 
 def _files(folder: Path, seed: int, boxes: str) -> tuple[str, str]:
@@ -83,7 +83,7 @@ def test_coco(tmp_path: Path, seed: int, boxes: str) -> None:
     card = ee.score(predictions, truths, dialect="coco", iou_type="bbox")
     theirs = coco_eval(truths, predictions, "bbox")
     assert card.to_coco()["stats"] == theirs.stats.tolist()
-    assert any(TOLD in note for note in card.notes) == (boxes == "truths")
+    assert any(NOTE in note for note in card.notes) == (boxes == "truths")
     fine = ee.score(predictions, truths, dialect="coco", iou_type="bbox", area_ranges=RANGES)
     theirs = coco_eval(truths, predictions, "bbox", area_ranges=RANGES)
     same_arrays(fine.to_coco(), theirs)

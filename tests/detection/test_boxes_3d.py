@@ -15,10 +15,10 @@ from refusals import refused
 import evalengine as ee
 
 Z_UP: dict[str, Any] = {"angle_format": "radians-z-up"}
-ALIKE = {"3d": iou_3d, "bev": iou_bev}
+SIMILARITIES = {"3d": iou_3d, "bev": iou_bev}
 
 
-@pytest.mark.parametrize("iou_type", ALIKE)
+@pytest.mark.parametrize("iou_type", SIMILARITIES)
 def test_coco_by_shapely(iou_type: str) -> None:
     """Precision, recall and scores over all sizes."""
     compared = 0
@@ -30,7 +30,7 @@ def test_coco_by_shapely(iou_type: str) -> None:
             side.rename({"box3d": "obb"}).with_columns(area=pl.lit(1.0))
             for side in (predictions, truths)
         ]
-        expected = run(sides[0], sides[1], ALIKE[iou_type])
+        expected = run(sides[0], sides[1], SIMILARITIES[iou_type])
         if expected.near:
             continue
         result = ee.score(predictions, truths, dialect="coco", iou_type=iou_type, **Z_UP).to_coco()
@@ -55,7 +55,7 @@ def test_ious_far_away() -> None:
         tables = [pl.DataFrame({"datum_id": [1], "label_value": ["a"], "box3d": [box.tolist()]})
                   for box in (one + shift, two + shift)]  # fmt: skip
         sides = tables[0].with_columns(score=0.5), tables[1]
-        for iou_type, equal in ALIKE.items():
+        for iou_type, equal in SIMILARITIES.items():
             expected = equal(one, two)
             tolerance = 1e-12 if where[0] == 0 else 1e-8  # limited by digits of corners
             assert ious(sides, iou_type=iou_type, **Z_UP) == pytest.approx(
@@ -142,7 +142,7 @@ def test_eight_corners() -> None:
         plain = side.with_columns(box3d=pl.Series(boxes.tolist()))
         sides.append((plain, side.with_columns(box3d=points), side.with_columns(box3d=swapped)))
     plain, points, swapped = zip(*sides, strict=True)
-    for iou_type in ALIKE:
+    for iou_type in SIMILARITIES:
         expected = ious(plain, iou_type=iou_type, **Z_UP)
         assert len(expected) > 5
         result = ious(points, iou_type=iou_type, **Z_UP)

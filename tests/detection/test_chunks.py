@@ -34,7 +34,7 @@ def in_chunks(frame: pl.DataFrame, cuts: tuple[int, ...]) -> pl.DataFrame:
     return predictions
 
 
-def shown(predictions: pl.DataFrame, truths: pl.DataFrame, dialect: str) -> list[pl.DataFrame]:
+def frames(predictions: pl.DataFrame, truths: pl.DataFrame, dialect: str) -> list[pl.DataFrame]:
     card = ee.score(
         predictions,
         truths,
@@ -52,11 +52,11 @@ def test_chunks_do_not_matter(least: int, cuts: tuple[int, ...], dialect: str) -
     """All columns cut at the same rows, or one of them at others."""
     tune(chunk_rows=least)
     predictions, truths = tables()
-    wanted = shown(predictions, truths, dialect)
+    wanted = frames(predictions, truths, dialect)
     assert wanted[0]["value"].drop_nulls().n_unique() > 5
     ours, theirs = in_chunks(predictions, cuts), in_chunks(truths, cuts[::-1][:1])
     for some in (ours, ours.with_columns(in_chunks(predictions, (30, 90))["ymin"])):
-        for one, other in zip(shown(some, theirs, dialect), wanted, strict=True):
+        for one, other in zip(frames(some, theirs, dialect), wanted, strict=True):
             assert one.equals(other)
 
 

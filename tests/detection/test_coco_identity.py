@@ -189,5 +189,5 @@ def test_predictions_beyond_the_cap_are_ignored(most: int, hits: int) -> None:
     rows = card.outcomes.filter(pl.col("score").is_not_null()).sort("score", descending=True)
     outcomes = ["tp", "tp", "fp_hallucination"][:most] + ["ignored"] * (3 - most)
     assert rows["outcome"].to_list() == outcomes
-    found_hits = card.metrics.filter(metric="Counts", statistic="tp", area="all")
-    assert set(found_hits.drop_nulls("label_value")["value"]) == {hits}
+    hit_counts = card.metrics.filter(metric="Counts", statistic="tp", area="all")
+    assert set(hit_counts.drop_nulls("label_value")["value"]) == {hits}

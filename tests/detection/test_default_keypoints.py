@@ -14,7 +14,7 @@ import evalengine as ee
 
 FOLDER = Path(__file__).parents[2] / "examples" / "keypoints"
 TRUTH = FOLDER / "people.json"
-SAID = "keypoints are compared, since one side has only keypoints (like iou_type='keypoints')."
+NOTE = "keypoints are compared, since one side has only keypoints (like iou_type='keypoints')."
 
 
 @pytest.fixture
@@ -33,16 +33,16 @@ def test_results_without_boxes(bare: Path, dialect: str) -> None:
     explicit = ee.score(bare, TRUTH, dialect=dialect, iou_type="keypoints")
     assert card.metrics.equals(explicit.metrics)
     assert card.options.iou_type == "keypoints"
-    assert SAID in card.notes
-    assert SAID not in explicit.notes
+    assert NOTE in card.notes
+    assert NOTE not in explicit.notes
 
 
 def test_every_call_finds_it(bare: Path) -> None:
-    assert SAID in ee.check(bare, TRUTH).notes
+    assert NOTE in ee.check(bare, TRUTH).notes
     assert "keypoints" in ee.explain(bare, TRUTH)
-    assert SAID in ee.find_errors(bare, TRUTH).notes
-    assert SAID in ee.find_label_errors(bare, TRUTH).notes
-    assert SAID in ee.find_thresholds(bare, TRUTH, draws=20).notes
+    assert NOTE in ee.find_errors(bare, TRUTH).notes
+    assert NOTE in ee.find_label_errors(bare, TRUTH).notes
+    assert NOTE in ee.find_thresholds(bare, TRUTH, draws=20).notes
     explicit = ee.find_limits(bare, TRUTH, iou_type="keypoints").frame
     assert ee.find_limits(bare, TRUTH).frame.equals(explicit)
     result = ee.compare(bare, bare, ground_truths=TRUTH, names=["a", "b"], draws=20)

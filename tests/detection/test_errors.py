@@ -137,8 +137,8 @@ def test_costs_are_those_of_corrected_tables(seed, dialect):
         assert counts[kind, None] == errors.filter(error=kind).height
     labels = truth["label_value"].unique().to_list()
     for kind in (*KINDS, "FalsePos"):
-        changed, asked_for = corrected(predictions, truth, errors, kind)
-        again = ee.score(changed, asked_for, metrics=["AP"], **options)
+        changed, truths = corrected(predictions, truth, errors, kind)
+        again = ee.score(changed, truths, metrics=["AP"], **options)
         after = [0.0 if (value := _ap(again, label, iou)) is None else value for label in labels]
         before = [_ap(card, label, iou) for label in labels]
         gain = np.mean(after) - np.mean(before)

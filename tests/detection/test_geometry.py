@@ -66,19 +66,19 @@ def _geometry_note(predictions: pl.DataFrame, truth: pl.DataFrame, **options: An
 BOX = {"xmin": [2.0], "ymin": [2.0], "xmax": [10.0], "ymax": [10.0]}
 POLYGON = {"polygon": [[DIAMOND]]}
 MASK = {"mask": [_mask(_block(2, 2, 8, 10))]}
-WHAT = {"box": BOX, "polygon": POLYGON, "mask": MASK}
+GEOMETRIES = {"box": BOX, "polygon": POLYGON, "mask": MASK}
 
 
-@pytest.mark.parametrize(("mine", "other"), [*product(WHAT, WHAT)])
+@pytest.mark.parametrize(("mine", "other"), [*product(GEOMETRIES, GEOMETRIES)])
 def test_the_coarser_of_the_two_is_compared(mine: str, other: str) -> None:
     """IoU by hand: the box or block of pixels against the diamond, its box, or themselves."""
-    predictions, truth = _table(True, **WHAT[mine]), _table(False, **WHAT[other])
+    predictions, truth = _table(True, **GEOMETRIES[mine]), _table(False, **GEOMETRIES[other])
     shapes = {
         "box": shapely.box(2, 2, 10, 10),
         "polygon": shapely.Polygon(DIAMOND),
         "mask": shapely.box(2, 2, 10, 8),
     }
-    kind = min((mine, other), key=list(WHAT).index)
+    kind = min((mine, other), key=list(GEOMETRIES).index)
     pair = [shapes[mine], shapes[other]]
     if kind == "box":
         pair = [shapely.box(*shape.bounds) for shape in pair]
@@ -330,7 +330,7 @@ def test_overlaps_of_polygons_equal_shapely(mine: list[Any], other: list[Any]) -
 @pytest.mark.parametrize("kind", ["polygon", "mask"])
 def test_one_empty_side_is_legal(kind: str, dialect: str) -> None:
     """A side without rows, with or without columns, can be scored against polygons and masks."""
-    predictions, truth = _table(True, **WHAT[kind]), _table(False, **WHAT[kind])
+    predictions, truth = _table(True, **GEOMETRIES[kind]), _table(False, **GEOMETRIES[kind])
     options: dict[str, Any] = {"task": "detection", "dialect": dialect, "iou_thresholds": [0.5]}
     options["metrics"] = ["Counts", "Outcomes"]
     for empty in (predictions.clear(), pl.DataFrame()):

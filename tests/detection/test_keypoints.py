@@ -200,12 +200,12 @@ def test_a_list_for_each_point_is_read() -> None:
     same(card, pycocotools_of(truths, without_boxes(predictions)))
 
 
-KNOWN = json.loads(
+CROWDPOSE = json.loads(
     (Path(__file__).parents[1] / "known_answers/detection/crowdpose.json").read_text()
 )
 
 
-@pytest.mark.parametrize("expected", KNOWN, ids=lambda expected: str(expected["seed"]))
+@pytest.mark.parametrize("expected", CROWDPOSE, ids=lambda expected: str(expected["seed"]))
 def test_crowdpose(expected: dict[str, Any]) -> None:
     rng = np.random.default_rng([expected["seed"], 14])
     truths, predictions = pose_files(rng, 14)

@@ -22,7 +22,7 @@ from evalengine.tasks.detection import dialects
 
 from .lvis_files import lvis_case
 
-KNOWN = json.loads(
+ANSWERS = json.loads(
     (Path(__file__).parents[1] / "known_answers" / "detection" / "lvis.json").read_text()
 )
 
@@ -59,10 +59,10 @@ def tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, pl.DataFram
 
 @pytest.mark.parametrize("dialect", ["lvis", "lvis-fixed"])
 def test_the_thirteen_numbers(dialect: str, tmp_path: Path) -> None:
-    for seed, expected in enumerate(KNOWN[dialect]):
+    for seed, expected in enumerate(ANSWERS[dialect]):
         card = ee.score(*files(seed, tmp_path), dialect=dialect, metrics=["mAP"])
         result = card.to_lvis()
-        assert result["names"] == KNOWN["names"]
+        assert result["names"] == ANSWERS["names"]
         assert [value.hex() for value in result["stats"]] == expected, seed
 
 
@@ -70,7 +70,7 @@ def test_tables_and_files_give_the_same(tmp_path: Path) -> None:
     for seed in (2, 3, 5, 25):
         predictions, truths, more = tables(seed)
         card = ee.score(predictions, truths, dialect="lvis", **more)
-        assert [value.hex() for value in card.to_lvis()["stats"]] == KNOWN["lvis"][seed]
+        assert [value.hex() for value in card.to_lvis()["stats"]] == ANSWERS["lvis"][seed]
         assert not card.warnings
 
 
@@ -124,7 +124,7 @@ def test_frames_and_stored_cards_have_the_numbers(tmp_path: Path) -> None:
 
 
 BOX = {"xmin": 0.0, "ymin": 0.0, "xmax": 9.0, "ymax": 9.0}
-APART = {"xmin": 50.0, "ymin": 0.0, "xmax": 59.0, "ymax": 9.0}
+ELSEWHERE = {"xmin": 50.0, "ymin": 0.0, "xmax": 59.0, "ymax": 9.0}
 
 
 def judged(predictions: list[dict[str, Any]], **lists: list[str]) -> float | None:
@@ -142,11 +142,11 @@ def judged(predictions: list[dict[str, Any]], **lists: list[str]) -> float | Non
 
 def test_unverified_labels_do_not_count() -> None:
     right = {"label_value": "a", "score": 0.5, **BOX}
-    wrong = {"label_value": "a", "score": 0.9, **APART}
+    wrong = {"label_value": "a", "score": 0.9, **ELSEWHERE}
     assert judged([right]) == pytest.approx(1.0)
     assert judged([right, wrong]) == pytest.approx(0.5)
     assert judged([right, wrong], partial_labels=["a"]) == pytest.approx(1.0)
-    flat = {"label_value": "a", "score": 0.9, **APART, "xmax": 50.0}
+    flat = {"label_value": "a", "score": 0.9, **ELSEWHERE, "xmax": 50.0}
     assert judged([right, flat]) == pytest.approx(1.0)
 
 

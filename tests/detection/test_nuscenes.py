@@ -31,7 +31,7 @@ ERRORS = ("ATE", "ASE", "AOE", "AVE", "AAE")
 FIELDS = {"datum_id": pl.String, "label_value": pl.String, "box3d": pl.List(pl.Float64),
           "vx": pl.Float64, "vy": pl.Float64, "attribute": pl.String, "ego_distance": pl.Float64,
           "num_points": pl.Float64, "score": pl.Float64}  # fmt: skip
-HOW: dict[str, Any] = {"dialect": "nuscenes", "iou_type": "distance", "task": "detection",
+BASE: dict[str, Any] = {"dialect": "nuscenes", "iou_type": "distance", "task": "detection",
                        "angle_format": "radians-z-up"}  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def close(predictions: float | None, expected: float | None) -> bool:
 
 
 def test_analyses_use_metres() -> None:
-    options = {**HOW, "pr_curve_iou_threshold": 4, "draws": 20}
+    options = {**BASE, "pr_curve_iou_threshold": 4, "draws": 20}
     for find in (ee.find_calibration, ee.find_thresholds):
         result = find(*sides(CASES[0]), **options)
         assert (result.iou_threshold, result.by_distance) == (4, True)
@@ -62,7 +62,7 @@ def test_the_devkit() -> None:
     labels = pl.DataFrame({"label_value": NAMES})
     compared = numbers = 0  # there is no number if all rows are out of range
     for case in CASES:
-        card = ee.score(*sides(case), labels=labels, **HOW)
+        card = ee.score(*sides(case), labels=labels, **BASE)
         for name, values in case["ap"].items():
             for iou, value in zip((0.5, 1, 2, 4), values, strict=True):
                 result = card.metrics.filter(metric="AP", label_value=name, iou_threshold=iou)
@@ -103,7 +103,7 @@ def test_nearest_of_equals_and_thresholds() -> None:
         {"datum_id": ["s"], "label_value": ["car"], "box3d": [[0.0, 0.0, 0, 4, 2, 1, 0]],
          "score": [0.5]}
     )  # fmt: skip
-    card = ee.score(predictions, truth, metrics=["Outcomes"], iou_thresholds=[1, 1.5], **HOW)
+    card = ee.score(predictions, truth, metrics=["Outcomes"], iou_thresholds=[1, 1.5], **BASE)
     rows = card.outcomes.filter(score=0.5)
     assert rows["iou_threshold"].to_list() == [1.0, 1.5]
     assert rows["outcome"].to_list() == ["fp_hallucination", "tp"]
@@ -117,7 +117,7 @@ def test_single_datums_and_reports_are_in_metres(tmp_path: Path) -> None:
     box = {"datum_id": ["s"], "label_value": ["car"]}
     truth = pl.DataFrame({**box, "box3d": [[0.0, 0.0, 0, 4, 2, 1, 0]]})
     predictions = pl.DataFrame({**box, "box3d": [[1.0, 0.0, 0, 4, 2, 1, 0]], "score": [0.5]})
-    card = ee.score(predictions, truth, metrics=["PerDatum", "mAP", "AP"], **HOW)
+    card = ee.score(predictions, truth, metrics=["PerDatum", "mAP", "AP"], **BASE)
     assert card.per_datum["value"].to_list() == [1.0]
     card.to_html(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text()
@@ -134,23 +134,23 @@ def test_equal_scores_are_ranked_by_descending_row() -> None:
     )  # fmt: skip
     truth = pl.DataFrame({"datum_id": ["a", "b"], "label_value": ["car"] * 2, "box3d": [box] * 2})
     curve = {"metrics": ["InterpolatedPrecisionRecallCurve"], "iou_thresholds": [1]}
-    first = ee.score(predictions, truth, **curve, **HOW).curves["precision"][:51].to_list()
+    first = ee.score(predictions, truth, **curve, **BASE).curves["precision"][:51].to_list()
     assert first == [*[1.0] * 50, 0.5]
     turned = (
-        ee.score(predictions.reverse(), truth, **curve, **HOW).curves["precision"][:51].to_list()
+        ee.score(predictions.reverse(), truth, **curve, **BASE).curves["precision"][:51].to_list()
     )
     assert turned == pytest.approx([level / 100 for level in range(51)])
 
 
 def test_missing_options_are_refused(tmp_path: Path) -> None:
     ours, theirs = sides(CASES[0])
-    card = ee.score(ours.drop("vx"), theirs, **HOW)
+    card = ee.score(ours.drop("vx"), theirs, **BASE)
     assert noted(card, "without_columns").message.startswith("AVE, NDS ")
     assert "NDS" not in card.metrics["metric"]
     with refused("metric_unfit", metrics=["AVE"], match="column vx"):
-        ee.score(ours.drop("vx"), theirs, metrics=["AVE"], **HOW)
+        ee.score(ours.drop("vx"), theirs, metrics=["AVE"], **BASE)
     single = ee.score(ours, theirs, dialect="nuscenes", angle_format="radians-z-up")
-    assert single.value("NDS") == ee.score(ours, theirs, **HOW).value("NDS")
+    assert single.value("NDS") == ee.score(ours, theirs, **BASE).value("NDS")
     files = [tmp_path / "found.parquet", tmp_path / "truth.parquet"]
     for side, file in zip((ours, theirs), files, strict=True):
         side.write_parquet(file)
@@ -158,11 +158,11 @@ def test_missing_options_are_refused(tmp_path: Path) -> None:
     night = Part("night", str(files[0]), str(files[1]), None, "key", tmp_path / "tally")
     assert score_parts([night], options).value("NDS") == single.value("NDS")
     with pytest.raises(ee.OptionError, match="iou_type='3d'"):
-        ee.score(ours, theirs, **{**HOW, "iou_type": "3d"})
+        ee.score(ours, theirs, **{**BASE, "iou_type": "3d"})
     with pytest.raises(ee.OptionError, match="iou_thresholds"):
-        ee.score(ours, theirs, iou_thresholds=[0], **HOW)
+        ee.score(ours, theirs, iou_thresholds=[0], **BASE)
     with refused("metric_unfit", metrics=["NDS"], match="dialect nuscenes"):
-        ee.score(ours, theirs, **{**HOW, "dialect": "standard", "iou_type": "3d"}, metrics=["NDS"])
+        ee.score(ours, theirs, **{**BASE, "dialect": "standard", "iou_type": "3d"}, metrics=["NDS"])
 
 
 @pytest.mark.slow  # the default run merges buckets of such tables: tests/merging
@@ -175,7 +175,7 @@ def test_weights_are_copies() -> None:
     """A sample with weight 2 counts as two such samples."""
     case = max(CASES, key=lambda case: float(case["nds"]))
     ours, theirs = sides(case)
-    plan = planner.make_plan(make_options(**{**HOW, "task": None}), "detection")
+    plan = planner.make_plan(make_options(**{**BASE, "task": None}), "detection")
     ids = sorted({*ours["datum_id"], *theirs["datum_id"]})
     weights = np.arange(len(ids))[::-1] % 3
     copies = []
@@ -184,13 +184,13 @@ def test_weights_are_copies() -> None:
         again = side.with_columns(copy=pl.int_ranges(0, many)).explode("copy").drop_nulls("copy")
         copies.append(again.with_columns(pl.concat_str("datum_id", "copy")).drop("copy"))
     tables = pl.DataFrame({"label_value": NAMES})
-    expected = ee.score(copies[0], copies[1], labels=tables, **HOW).value("NDS")
+    expected = ee.score(copies[0], copies[1], labels=tables, **BASE).value("NDS")
     frames = load_frames(ours, theirs, options=plan.options, task="detection", labels=tables)
     tallies = planner.run(plan, frames, Threads(1))
     view = plan.does.one_draw(plan.does.view(tallies, plan.settings), weights)
     score = next(one for one in plan.metrics if one.name == "NDS")
     (cells,) = score.compute(view, plan.settings)
     assert cells.columns["value"].item() == pytest.approx(expected, abs=1e-12)
-    card = ee.score(ours, theirs, **HOW, metrics=["NDS"], intervals=0.9, draws=20, seed=1)
+    card = ee.score(ours, theirs, **BASE, metrics=["NDS"], intervals=0.9, draws=20, seed=1)
     row = card.metrics.row(0, named=True)
     assert row["lower"] <= row["upper"]

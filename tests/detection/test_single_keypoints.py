@@ -53,7 +53,7 @@ def kinds_of(
             if one["image_id"] == own["image_id"] and one["id"] != person
         ]
 
-        def alike(one: dict[str, Any], point: int, q: int, row: int = row) -> float:
+        def similarity(one: dict[str, Any], point: int, q: int, row: int = row) -> float:
             x, y, visible = one["keypoints"][3 * point : 3 * point + 3]
             if not visible:
                 return -1.0
@@ -66,7 +66,7 @@ def kinds_of(
                 continue
             order = [(own, q), *((one, q) for one in others)]
             order += [(one, MIRROR[point]) for one, point in order]
-            every = [alike(one, point, q) for one, point in order]
+            every = [similarity(one, point, q) for one, point in order]
             best = int(np.argmax(every))
             kind = "swap"
             if every[best] < 0.5:

@@ -24,7 +24,7 @@ from evalengine.kernels import masks as kernels
 
 SQUARE = [[0, 0], [6, 0], [6, 4], [0, 4]]
 HOLE = [[1, 1], [3, 1], [3, 2], [1, 2]]
-APART = [[10, 10], [14, 10], [14, 13]]
+DISJOINT = [[10, 10], [14, 10], [14, 13]]
 
 
 def read(values: list[Any], **more: Any) -> polygons.Polygons:
@@ -97,7 +97,7 @@ def flat(ring: list[list[int]]) -> list[float]:
 
 
 GEOMETRY = shapely.Polygon(SQUARE, [HOLE])
-BOTH = shapely.MultiPolygon([GEOMETRY, shapely.Polygon(APART)])
+BOTH = shapely.MultiPolygon([GEOMETRY, shapely.Polygon(DISJOINT)])
 
 
 @pytest.mark.parametrize(
@@ -106,9 +106,9 @@ BOTH = shapely.MultiPolygon([GEOMETRY, shapely.Polygon(APART)])
         ([SQUARE, HOLE], 22, [0, 0, 6, 4], 22),
         ([[*SQUARE, SQUARE[0]]], 24, [0, 0, 6, 4], 24),
         (SQUARE, 24, [0, 0, 6, 4], 24),
-        ([flat(SQUARE), flat(APART)], 30, [0, 0, 14, 13], 30),
+        ([flat(SQUARE), flat(DISJOINT)], 30, [0, 0, 14, 13], 30),
         (flat(SQUARE), 24, [0, 0, 6, 4], 24),
-        ([[SQUARE, HOLE], [APART]], 28, [0, 0, 14, 13], 28),
+        ([[SQUARE, HOLE], [DISJOINT]], 28, [0, 0, 14, 13], 28),
         (GEOMETRY.wkb, 22, [0, 0, 6, 4], 22),
         (BOTH.wkb, 28, [0, 0, 14, 13], 28),
         (GEOMETRY.wkt, 22, [0, 0, 6, 4], 22),
@@ -135,7 +135,7 @@ def test_arrays_of_fixed_length_are_lists() -> None:
 
 
 def test_slices_and_chunks_of_a_column() -> None:
-    far = flat(APART)
+    far = flat(DISJOINT)
     widths = [[[0.0, 0.0, i + 1.0, 0.0, i + 1.0, 2.0, 0.0, 2.0], far] for i in range(5)]
     nested = [[[[0.0, 0.0], [i + 1.0, 0.0], [i + 1.0, 2.0], [0.0, 2.0]]] for i in range(5)]
     for values, more in ((widths, 6.0), (nested, 0.0)):
@@ -168,7 +168,7 @@ def test_binary_in_hexadecimal_digits() -> None:
 
 def test_parts_that_overlap_are_united() -> None:
     other = [[3, 0], [9, 0], [9, 4], [3, 4]]
-    result = read([[[SQUARE], [other]], [[SQUARE], [APART]]])
+    result = read([[[SQUARE], [other]], [[SQUARE], [DISJOINT]]])
     assert result.area.tolist() == [36, 30]
 
 
@@ -321,11 +321,11 @@ def test_memory_for_edges_is_that_of_the_largest_polygon(monkeypatch: pytest.Mon
     rooms: list[Any] = []
     kernel = kernels._edges
 
-    def seen(*args: Any) -> int:
+    def counted(*args: Any) -> int:
         rooms.append(args[4].shape)
         return int(kernel(*args))
 
-    monkeypatch.setattr(kernels, "_edges", seen)
+    monkeypatch.setattr(kernels, "_edges", counted)
     assert result.area.tolist() == [24.0, 22.0, 24.0]
     assert rooms == [(8, 5)]
 

@@ -35,9 +35,9 @@ def hasty_threads() -> Iterator[None]:
 
 @pytest.mark.usefixtures("hasty_threads")
 def test_many_threads(picture: str) -> None:
-    """Some threads open files alone and some within a quiet run; runs begin and end meanwhile."""
+    """Some threads open files separately, some within a quiet run; runs begin and end meanwhile."""
 
-    def alone(_: int) -> None:
+    def separate(_: int) -> None:
         with opened(picture) as dataset:
             grid_of(dataset)
 
@@ -52,8 +52,8 @@ def test_many_threads(picture: str) -> None:
     with warnings.catch_warnings(), ThreadPoolExecutor(6) as pool:
         warnings.simplefilter("error")
         with quiet():
-            list(pool.map(lambda i: (alone, within, run)[i % 3](i), range(1500)))
-        list(pool.map(lambda i: (alone, run)[i % 2](i), range(1000)))
+            list(pool.map(lambda i: (separate, within, run)[i % 3](i), range(1500)))
+        list(pool.map(lambda i: (separate, run)[i % 2](i), range(1000)))
 
 
 def test_filters_are_put_back(picture: str) -> None:

@@ -15,9 +15,9 @@ import pytest
 import evalengine as ee
 
 PROJECT = Path(__file__).parents[2] / "integrations" / "dbt"
-FOUND = pl.DataFrame({"datum_id": [1, 2, 3, 4], "label_value": ["a", "b", "b", "a"]})
+PREDICTIONS = pl.DataFrame({"datum_id": [1, 2, 3, 4], "label_value": ["a", "b", "b", "a"]})
 TRUTH = pl.DataFrame({"datum_id": [1, 2, 3, 4], "label_value": ["a", "b", "b", "b"]})
-TABLES = {"predictions": FOUND.with_columns(score=pl.lit(1.0)), "ground_truths": TRUTH}
+TABLES = {"predictions": PREDICTIONS.with_columns(score=pl.lit(1.0)), "ground_truths": TRUTH}
 
 
 def test_the_model_scores_its_references() -> None:
