@@ -57,7 +57,7 @@ def test_datums_are_the_worst_and_rows_those_of_the_frame(
         assert score.is_sorted(descending=True)
 
 
-def test_rows_are_those_that_why_counts(errors: FoundErrors, card: ee.Scorecard) -> None:
+def test_rows_match_the_counts_of_why(errors: FoundErrors, card: ee.Scorecard) -> None:
     """Each false positive has a row, and each missed object except those that a row below mends."""
     assert errors.rows is not None
     each = errors.rows.group_by("datum_id").agg(
@@ -82,7 +82,7 @@ def test_rows_are_those_that_why_counts(errors: FoundErrors, card: ee.Scorecard)
     assert rows["xmin"].null_count() == rows.height
 
 
-def test_rows_are_at_one_iou_that_of_why(errors: FoundErrors) -> None:
+def test_rows_and_why_use_the_same_iou(errors: FoundErrors) -> None:
     several = ee.find_errors(*BOXES, top=1000, iou_thresholds=[0.5, 0.75])
     assert several.rows is not None
     assert several.rows.equals(errors.rows)
@@ -166,7 +166,7 @@ def test_rows_of_saved_runs_need_the_frame(tmp_path: Path, card: ee.Scorecard) -
         ee.find_errors(card, BOXES[1])
 
 
-def test_datums_judged_as_wholes_have_no_rows() -> None:
+def test_tasks_without_objects_have_no_rows() -> None:
     table = EXAMPLES / "classification" / "urgent.parquet"
     errors = ee.find_errors(table, top=3)
     assert errors.rows is None
@@ -226,7 +226,7 @@ IMAGES = EXAMPLES / "detection" / "datums.parquet"
 
 
 @pytest.mark.parametrize(("form", "name"), [("cvat", "a.xml"), ("label-studio", "a.json")])
-def test_tasks_are_read_back_as_they_are(tmp_path: Path, form: str, name: str) -> None:
+def test_written_tasks_are_read_back(tmp_path: Path, form: str, name: str) -> None:
     errors = ee.find_errors(*BOXES, top=60, datums=IMAGES)
     assert errors.rows is not None
     assert errors.write(form, tmp_path / name) == errors.rows["datum_id"].n_unique()

@@ -52,7 +52,7 @@ def test_detection(number, named, options):
     assert "1 datum without predictions" in text
 
 
-def test_rows_are_those_of_the_number(tmp_path):
+def test_rows_belong_to_the_number(tmp_path):
     text = ee.explain(*BOXES, number="AP75", dialect="coco")
     rows = ee.score(*BOXES, metrics=["Outcomes"], dialect="coco", pr_curve_iou_threshold=0.75)
     assert counts(text).items() >= dict(rows.outcomes["outcome"].value_counts().rows()).items()

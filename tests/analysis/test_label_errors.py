@@ -80,7 +80,7 @@ def test_as_in_buckets(tmp_path, monkeypatch):
         assert same_as_in_memory(case, task, folder).label_errors.height
 
 
-def test_one_score_a_datum():
+def test_one_score_per_datum():
     """The other label of a binary table has 1 minus the score."""
     table = pl.DataFrame({"actual": [1] * 6 + [0] * 6, "score": [0.9] * 5 + [0.05] + [0.1] * 6})
     rows = ee.find_label_errors(table).rows

@@ -65,7 +65,7 @@ def test_options_that_would_not_be_read_are_refused(
         find(saved, **options)
 
 
-def test_options_of_the_run_itself_and_those_that_are_read_are_not(saved: Path) -> None:
+def test_options_of_the_run_are_accepted(saved: Path) -> None:
     own = {"task": "detection", "by": ["weather"]}
     assert len(ee.find_errors(saved, **own, top=3)) == 3
     result = ee.find_slices(saved, **own, metrics=["mAP"], draws=20, seed=3, threads=1, least=5)
@@ -86,7 +86,7 @@ def test_columns_rename_the_datums_table_of_a_run(saved: Path) -> None:
     "command",
     ["errors", "slices", "label-errors", "thresholds", "calibration", "explain", "limits"],
 )
-def test_the_shell_refuses_them_too(command: str, saved: Path) -> None:
+def test_the_command_refuses_unread_options(command: str, saved: Path) -> None:
     number = ["--number", "mAP"] if command == "explain" else []
     done = CliRunner().invoke(cli, [command, str(saved), *number, "--where", "nonsense = 3"])
     assert done.exit_code != 0

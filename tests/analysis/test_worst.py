@@ -205,7 +205,7 @@ def test_worst_matches_datums_scored_separately(seed: int, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", list(CASES))
-def test_a_loaded_run_has_the_same(name: str, tmp_path: Any) -> None:
+def test_loaded_runs_have_the_same_worst_datums(name: str, tmp_path: Any) -> None:
     make, options, *_ = CASES[name]
     card = ee.score(*make(3), **options)
     stored = worst(tallied_of("run", card))

@@ -189,7 +189,7 @@ def test_polygons_and_masks(tmp_path: Path) -> None:
     assert (card.task, card.value("HOTA"), card.value("LocA")) == ("tracking", 1, 1)
 
 
-def test_detection_reads_images_as_before(tmp_path: Path) -> None:
+def test_files_without_tracks_are_detection(tmp_path: Path) -> None:
     """A file of videos without track ids is read as COCO detection."""
     file = truth()
     for row in file["annotations"]:

@@ -481,7 +481,7 @@ def test_results_by_class(tmp_path: Path) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_damaged_files_end_in_a_sentence(data: st.DataObject) -> None:
+def test_damaged_files_are_refused_by_a_named_error(data: st.DataObject) -> None:
     """Bytes cut out, doubled or changed anywhere: the file is read, or a named error refuses it."""
     name = data.draw(st.sampled_from(sorted(WRITERS)))
     predictions = data.draw(st.booleans())

@@ -146,7 +146,7 @@ def test_a_few_inverted_boxes_are_errors_among_corners(tmp_path: Path) -> None:
         file.write_text(right)
 
 
-def test_flags_and_scores_behind_the_corners(tmp_path: Path) -> None:
+def test_flags_and_scores_after_the_corners(tmp_path: Path) -> None:
     flags = write(tmp_path / "flags", SETS["ids"], "{c} {l} {t} {r} {b} 0")
     (flags / "img_000.txt").write_text("car 1 2 30 40 1\n")
     frame = open_source(flags).frame.collect()
@@ -180,7 +180,7 @@ def test_names_of_several_words_and_broken_lines(tmp_path: Path) -> None:
         open_source(file)
 
 
-def test_a_question_is_answered_by_a_format(tmp_path: Path) -> None:
+def test_a_format_resolves_ambiguous_text(tmp_path: Path) -> None:
     """With words on both sides and several files, images and labels cannot be distinguished."""
     folder = write(tmp_path / "found", [("x", ["car", "dog"]), ("y", ["cat", "cow"])], PREDICTION)
     with pytest.raises(ee.ReadError, match="image-boxes"):

@@ -95,7 +95,7 @@ def test_numbers_without_names_are_warned_about(tmp_path: Path) -> None:
     assert "label_format=['+1']" in noted(report, "labels_apart").message
 
 
-def test_results_that_number_images(want: list[float], tmp_path: Path) -> None:
+def test_results_with_numbers_of_images(want: list[float], tmp_path: Path) -> None:
     """Integers at the end of image names are ids, as in COCO results of many tools."""
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()

@@ -44,7 +44,7 @@ def values(card: ee.Scorecard, label: str) -> list[float]:
         ("kitti-tracking", ("Pedestrian", "Van"), {"occluded": pl.col("frame")}),
     ],
 )
-def test_numbers_stay(
+def test_numbers_are_unchanged(
     tmp_path: Path, form: str, labels: tuple[str, str], columns: dict[str, Any]
 ) -> None:
     predictions, truth = sides(labels, **columns)

@@ -112,7 +112,7 @@ def test_tracks_without_scores(tmp_path: Path) -> None:
         ["frame,id,x,y,w,h,conf", "1,7,0,10,20,40,0.9"],
     ],
 )
-def test_text_that_is_nearly_of_tracks_names_its_line(tmp_path: Path, lines: list[str]) -> None:
+def test_malformed_tracks_name_their_line(tmp_path: Path, lines: list[str]) -> None:
     _, truth = mot(tmp_path)
     predictions = written(tmp_path / "odd" / "S-1.txt", *lines)
     with pytest.raises(ee.ReadError) as refused:

@@ -217,7 +217,7 @@ def test_a_data_set(yaml: str, tmp_path: Path) -> None:
         assert source.frame.collect()["datum_id"].sort().to_list() == ["a", "b", "c"]
 
 
-def test_one_split_of_it(tmp_path: Path) -> None:
+def test_one_split_of_a_data_set(tmp_path: Path) -> None:
     """Labels of a split use names and images of the data set around it."""
     data_set(tmp_path, NAMED[0])
     source = opened(tmp_path / "labels" / "val")
@@ -413,7 +413,7 @@ LAST, FIRST = "{k} {x} {y} {w} {h} {s}", "{k} {s} {x} {y} {w} {h}"
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_a_confidence_in_front_of_the_box(seed: int, tmp_path: Path) -> None:
+def test_a_confidence_before_the_box(seed: int, tmp_path: Path) -> None:
     """Boxes that would cross the image edge reveal it; few lines are ambiguous."""
     usual = opened(predicted(tmp_path / "last", LAST, seed, 60))
     assert not any(note.kind == "confidence_first" for note in usual.notes)

@@ -167,7 +167,7 @@ def test_refused_options(options: dict[str, Any], message: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize("metric", ["F0", "F-1", "Fx", "Finf", "Fnan"])
-def test_no_such_f(metric: str) -> None:
+def test_an_invalid_beta_is_refused(metric: str) -> None:
     """F needs a finite beta above 0."""
     with pytest.raises(ee.OptionError, match="metric"):
         score(GOOD, [metric])

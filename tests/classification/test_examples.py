@@ -47,7 +47,7 @@ def test_slices_match_their_datums_scored_separately(
 
 @modest
 @given(drawn(several=True), st.integers(0, 2))
-def test_several_labels_a_datum(tables: Drawn, most: int) -> None:
+def test_several_labels_per_datum(tables: Drawn, most: int) -> None:
     options: dict[str, Any] = {"multilabel": True, "pr_curve_max_examples": most}
     card = score(tables.frames(), [DETAILED], by="part", datums=tables.datum_table(), **options)
     rows = of_slice(card.examples)

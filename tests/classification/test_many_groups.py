@@ -187,7 +187,7 @@ def test_wins_of_groups(rows: list[list[tuple[int, int]]]) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_areas_by_pairs_are_those_of_an_order(threads: int, weighted: bool) -> None:
+def test_areas_by_pairs_match_sorted_scores(threads: int, weighted: bool) -> None:
     """ROC areas by pairs equal those from sorted scores, which AP computes first."""
     rows = grouped(5, weighted)
     single = score((rows,), ["ROCAUC"], by="part", threads=threads).metrics

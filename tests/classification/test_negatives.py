@@ -68,7 +68,7 @@ def scored(seed: int, n: int = 60, digits: int = 2) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_distance_is_scipys(seed: int) -> None:
+def test_the_distance_matches_scipy(seed: int) -> None:
     rows = scored(seed, digits=1)
     sides = [rows.filter(actual=one)["score"].to_numpy() for one in (0, 1)]
     card = ee.score(rows, metrics=["KSStatistic"])

@@ -84,7 +84,7 @@ def test_one_predicted_class_has_no_correlation(seed: int) -> None:
     assert ee.score(mixed, metrics=["MCC"]).value("MCC") == pytest.approx(wanted, abs=1e-12)
 
 
-def test_one_weight_a_datum() -> None:
+def test_one_weight_per_datum() -> None:
     truths = pl.DataFrame({"datum_id": [1, 1], "label_value": ["a", "b"], "weight": [1.0, 5.0]})
     guesses = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "score": [0.9]})
     with refused("not_constant", ee.InputError, column="weight", count=1):

@@ -223,7 +223,7 @@ class TestCompare:
         status, _, err = run("compare", "runs/base", "runs/worse", *wrong)
         assert (status, "this run" in err) == (2, True)
 
-    def test_gates_are_of_two_runs(self, run: Run, runs: Path) -> None:
+    def test_gates_compare_two_runs(self, run: Run, runs: Path) -> None:
         files = ("base.parquet", "same.parquet", "worse.parquet", "-g", "truths.parquet")
         status, _, err = run("compare", *files, "--fail-if", "F1 < baseline")
         assert (status, "two runs" in err) == (2, True)
@@ -304,7 +304,7 @@ class TestAction:
         assert "::error title=evalengine::" in self.said
         assert not (runs / "evil").exists()
 
-    def test_its_inputs_are_those_of_the_script(self) -> None:
+    def test_inputs_match_the_script(self) -> None:
         text = (ACTION / "action.yml").read_text()
         declared = set(re.findall(r"^  ([a-z-]+):$", text.split("outputs:")[0], re.MULTILINE))
         passed = dict(re.findall(r"(INPUT_\w+): \$\{\{ inputs\.([a-z-]+) \}\}", text))
@@ -313,7 +313,7 @@ class TestAction:
         assert {f"INPUT_{name}" for name in read} == set(passed)
         assert "://" not in text + (ACTION / "run.py").read_text()
 
-    def test_the_page_s_workflow_has_its_inputs(self) -> None:
+    def test_the_documented_workflow_has_valid_inputs(self) -> None:
         declared = set(re.findall(r"^  ([a-z-]+):$", (ACTION / "action.yml").read_text(), re.M))
         workflow = ACTION.parent.parent / "docs" / "jobs" / "github_pull_request.yml"
         step = workflow.read_text().split("actions/evalengine\n")[1].split("      - uses")[0]

@@ -73,7 +73,7 @@ class TestStatuses:
 
         monkeypatch.setattr(scoring, "score_tables", score)
 
-    def test_anything_else_is_3(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_other_errors_exit_with_3(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         self.failing(monkeypatch, ZeroDivisionError("a bug"))
         status, _, err = run("score", "p", "g")
         assert status == 3

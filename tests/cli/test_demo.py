@@ -23,7 +23,7 @@ def test_every_task_has_a_set() -> None:
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_lines_are_of_score_and_its_files_are_there(name: str) -> None:
+def test_commands_and_their_files_exist(name: str) -> None:
     words = shlex.split(LINES[name])
     context = cli.commands["score"].make_context("score", list(words))
     paths = [context.params[key] for key in ("predictions", "ground_truths", "datums", "labels")]
@@ -50,7 +50,7 @@ def test_the_demo_is_written_and_scored(
     assert Path("report.html").is_file()
 
 
-def test_the_first_set_unless_named_in_a_temporary_folder(
+def test_the_first_set_in_a_temporary_folder_by_default(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[list[str]] = []

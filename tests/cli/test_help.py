@@ -121,7 +121,7 @@ def test_a_mistyped_task_suggests_the_nearest(run: Run) -> None:
     assert "you mean 'detection'?" in err
 
 
-def test_help_of_a_task_brings_no_dataframes() -> None:
+def test_help_of_a_task_imports_no_dataframes() -> None:
     code = "from evalengine.cli import main; assert main(['score', '--help', 'detection']) == 0"
     tail = "\nimport sys; print(sorted({'polars', 'numpy', 'numba'} & set(sys.modules)))"
     assert python(code + tail, strict=False).stdout.splitlines()[-1] == "[]"
@@ -135,7 +135,7 @@ def commands(group: click.Group, *names: str) -> Iterator[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("words", [(), *commands(cli)], ids=" ".join)
-def test_examples_keep_their_lines(run: Run, words: tuple[str, ...]) -> None:
+def test_examples_are_not_rewrapped(run: Run, words: tuple[str, ...]) -> None:
     _, out, _ = run(*words, "--help")
     lines = out.splitlines()
     assert not any("Example: " in line for line in lines)

@@ -218,7 +218,7 @@ class TestScore:
         assert "--out" in err
         assert received == {}
 
-    def test_for_real(self, run: Run, tables: tuple[str, str]) -> None:
+    def test_scoring_end_to_end(self, run: Run, tables: tuple[str, str]) -> None:
         status, out, _ = run("score", *tables, "--format", "json", "--metric", "mAP")
         assert status == 0
         assert [row["value"] for row in json.loads(out)["metrics"]] == [pytest.approx(1.0)] * 2

@@ -68,7 +68,7 @@ def test_inside_of_a_crowd_the_boundary_does_not_count(tmp_path: Path) -> None:
     assert scored(case, tmp_path)["stats"][0] == pytest.approx(0.25, abs=0.01)
 
 
-def test_ignore_is_read_as_coco_does_not(tmp_path: Path) -> None:
+def test_ignore_is_respected_unlike_in_coco(tmp_path: Path) -> None:
     row = {"image_id": 1, "category_id": 1}
     case = {
         "gt": {

@@ -57,7 +57,7 @@ def test_numbers_of_netcal(number: int) -> None:
         assert row["value"] * kept_bins / len(case["score"]) == pytest.approx(theirs, abs=1e-12)
 
 
-def test_places_behind_the_error() -> None:
+def test_bins_add_up_to_the_error() -> None:
     """Bins are those of each box; the errors of bins add up to the total error."""
     rng = np.random.default_rng(2)
     n, k = 200, 3

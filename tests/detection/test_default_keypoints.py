@@ -37,7 +37,7 @@ def test_results_without_boxes(bare: Path, dialect: str) -> None:
     assert NOTE not in explicit.notes
 
 
-def test_every_call_finds_it(bare: Path) -> None:
+def test_every_function_compares_keypoints_by_default(bare: Path) -> None:
     assert NOTE in ee.check(bare, TRUTH).notes
     assert "keypoints" in ee.explain(bare, TRUTH)
     assert NOTE in ee.find_errors(bare, TRUTH).notes

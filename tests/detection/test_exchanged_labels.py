@@ -18,7 +18,7 @@ def pairs(times: int) -> pl.DataFrame:
     return frame.with_columns(pl.col("len") * times)
 
 
-def test_three_in_four_explain_many_and_few_that_chance_does_not() -> None:
+def test_exchanged_labels_need_more_than_chance() -> None:
     for n in (2, 3):
         assert renamed(pairs(n), VALUES, "boxes meet, but") is not None
     assert renamed(pairs(3), VALUES, "pixels meet, but", independent=False) is not None

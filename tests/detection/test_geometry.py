@@ -70,7 +70,7 @@ GEOMETRIES = {"box": BOX, "polygon": POLYGON, "mask": MASK}
 
 
 @pytest.mark.parametrize(("mine", "other"), [*product(GEOMETRIES, GEOMETRIES)])
-def test_the_coarser_of_the_two_is_compared(mine: str, other: str) -> None:
+def test_the_less_detailed_geometry_is_compared(mine: str, other: str) -> None:
     """IoU by hand: the box or block of pixels against the diamond, its box, or themselves."""
     predictions, truth = _table(True, **GEOMETRIES[mine]), _table(False, **GEOMETRIES[other])
     shapes = {
@@ -93,7 +93,7 @@ def test_the_coarser_of_the_two_is_compared(mine: str, other: str) -> None:
         assert "convert_to=" in note
 
 
-def test_convert_to_and_iou_type_force() -> None:
+def test_convert_to_and_iou_type_select_the_geometry() -> None:
     """A requested form is compared, more or less detailed, and noted."""
     predictions, truth = _table(True, **MASK), _table(False, **POLYGON)
     block, diamond = shapely.box(2, 2, 10, 8), shapely.Polygon(DIAMOND)
@@ -123,7 +123,7 @@ def test_convert_to_and_iou_type_force() -> None:
     )
 
 
-def test_upward_needs_the_size_of_the_image() -> None:
+def test_polygons_become_masks_only_with_the_size_of_the_image() -> None:
     """Polygons of two sides become masks only if the size of the image is known."""
     predictions, truth = _table(True, **POLYGON), _table(False, **POLYGON)
     with refused("image_size_missing", side="predictions", count=1, match="row 0 .*datums="):

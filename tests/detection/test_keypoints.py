@@ -82,7 +82,7 @@ def frames(*truths: dict[str, Any], **predictions: Any) -> tuple[pl.DataFrame, p
 BOX = {"xmin": 0.0, "ymin": 0.0, "xmax": 20.0, "ymax": 40.0}
 
 
-def test_oks_is_that_of_its_definition() -> None:
+def test_oks_matches_its_definition() -> None:
     """One point is a pixel off, with sigmas of each kind; the mean is over labelled points."""
     points = person()["keypoints"]
     points = [*points[:3], points[3] + 3.0, *points[4:]]

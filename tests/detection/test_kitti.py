@@ -106,7 +106,7 @@ def test_parts_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     same_as_in_memory(case, "detection", tmp_path)
 
 
-def test_weights_are_copies() -> None:
+def test_weights_equal_copies() -> None:
     """An image with weight 2 counts as two such images; a slice equals a run of its image."""
     ours, theirs = best()
     ids = sorted({*ours["datum_id"], *theirs["datum_id"]})
@@ -138,7 +138,7 @@ def test_weights_are_copies() -> None:
     assert rows["value"].to_list() == single["value"].to_list()
 
 
-def test_twenty_of_twenty_are_half() -> None:
+def test_positions_without_true_positives_are_0() -> None:
     """With fewer true positives than positions, the others stay 0, as in KITTI's kit."""
     box = {"xmin": 0.0, "ymin": 0.0, "xmax": 60.0, "ymax": 50.0, "occluded": 0, "truncated": 0.0}
     truth = pl.DataFrame([{"datum_id": n, "label_value": "Car", **box} for n in range(20)])

@@ -175,7 +175,7 @@ def test_one_cap_of_a_datum() -> None:
 
 
 @pytest.mark.parametrize("most", [1, 3, 7])
-def test_most_of_a_label(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cap_per_label(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Equals a table with only the best rows of each label, for any lists."""
     own = dialects.DIALECTS["lvis-fixed"]
     rules = msgspec.structs.replace(own.rules, most_of_label=most)

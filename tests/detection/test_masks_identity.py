@@ -99,7 +99,9 @@ def test_conditions_and_several_files(tmp_path: Path) -> None:
     same_as_coco(_coco(names[1:], truths, iou_type="segm"), theirs)
 
 
-def test_boxes_leave_masks_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_masks_are_not_read_to_compare_boxes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """If boxes are compared and all rows have one, no segmentation is decoded."""
     predictions, truths = _written(tmp_path, 24)
     boxed = {}

@@ -171,7 +171,7 @@ def test_through_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     same_as_in_memory(centres(4), "detection", tmp_path)
 
 
-def test_weights_are_copies() -> None:
+def test_weights_equal_copies() -> None:
     """A sample with weight 2 counts as two such samples."""
     case = max(CASES, key=lambda case: float(case["nds"]))
     ours, theirs = sides(case)

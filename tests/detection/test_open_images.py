@@ -213,7 +213,7 @@ def test_labels_include_their_ancestors() -> None:
         ee.expand_hierarchy(truth.with_columns(label_value=pl.lit("purse")), TREE)
 
 
-def test_files_as_they_come(tmp_path: Path) -> None:
+def test_files_of_the_data_set(tmp_path: Path) -> None:
     for side, files in FILES.items():
         (tmp_path / side).mkdir()
         for name, text in files.items():

@@ -61,7 +61,7 @@ def test_row_numbers_under_conditions(kind: str, where: Any, tmp_path: Path) -> 
             ee.score(inputs, truths, options=options)
 
 
-def test_numbers_before_whole_datums_and_undeclared_ones_go() -> None:
+def test_row_numbers_of_filtered_datums() -> None:
     predictions, truths = _sides("mask")
     datums = pl.DataFrame({"datum_id": ["x", "z"], "night": [True, False]})
     for more in ({"where": {"datums": "NOT night"}}, {"dialect": "coco", "iou_type": "segm"}):

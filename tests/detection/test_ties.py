@@ -88,7 +88,7 @@ def confusion(predictions: pl.DataFrame, truths: pl.DataFrame) -> dict[tuple[Any
     return {(row["actual"], row["predicted"]): row["count"] for row in frame.to_dicts()}
 
 
-def test_confusion_ties_go_by_row() -> None:
+def test_confusion_ties_are_ranked_by_row() -> None:
     """With equal scores of two labels, the first row of the table takes the remaining truth."""
     truths = table([(1, "c", LEFT)])
     first = table([(1, "b", LEFT), (1, "a", LEFT)], [0.7, 0.7])
@@ -126,7 +126,7 @@ def test_regular_before_crowd(dialect: str) -> None:
     overlaps=st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), max_size=40),
     seed=st.integers(0, 9),
 )
-def test_a_run_of_equal_scores_goes_by_overlap(overlaps: list[float], seed: int) -> None:
+def test_equal_scores_are_sorted_by_overlap(overlaps: list[float], seed: int) -> None:
     """Equals NumPy's stable sort; the kernel's sort runs as Python, as it is for kernels."""
     own, base = np.array(overlaps, np.float64), 3
     order = np.arange(-1, own.size + 1, dtype=np.int32) + base

@@ -102,7 +102,7 @@ def test_an_overlap_of_exactly_the_threshold() -> None:
 @pytest.mark.parametrize(
     ("hits", "by_matlab", "by_numpy"), [(3, 3, 3), (6, 7, 6), (7, 8, 7), (9, 10, 10)]
 )
-def test_recalls_of_exactly_so_many_tenths(hits: int, by_matlab: int, by_numpy: int) -> None:
+def test_recalls_of_exact_tenths(hits: int, by_matlab: int, by_numpy: int) -> None:
     places = [{"xmin": 100.0 * i, "xmax": 100.0 * i + 9} for i in range(10)]
     result = [{"score": 0.9, **place} for place in places[:hits]]
     assert ap("voc2007", result, places) == pytest.approx(by_matlab / 11)

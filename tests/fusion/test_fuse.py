@@ -34,7 +34,7 @@ def test_runs_of_every_kind_are_fused(tmp_path: Path) -> None:
     assert whole["query_id"].to_list() == ["q1", "q1", "q1", "q2"]
 
 
-def test_scores_go_before_ranks_as_in_trec_eval() -> None:
+def test_scores_have_priority_over_ranks_as_in_trec_eval() -> None:
     both = RANKED.with_columns(score=pl.Series([1.0, 2.0]))
     assert ee.fuse([both, both])["doc_id"].to_list() == ["d", "b"]
 

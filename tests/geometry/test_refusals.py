@@ -98,12 +98,12 @@ def test_dtypes_that_are_no_mask(values: pl.Series) -> None:
         masks.read_masks(values, side="predictions")
 
 
-def test_orders_that_are_none() -> None:
+def test_unknown_orders_are_refused() -> None:
     with refused("unknown_name", count=1, rows=[0]):
         masks.read_masks(column([{**GOOD, "order": "diagonal"}]), side="predictions")
 
 
-def test_images_that_are_none() -> None:
+def test_invalid_images_are_refused() -> None:
     for image in (np.zeros(4), np.zeros((0, 3)), np.zeros((2, 2, 2))):
         with refused("image_misfit", image=0):
             masks.from_pixels([image])
@@ -167,7 +167,7 @@ def test_irreparable_polygons(values: list[Any], code: str, invalid: str) -> Non
         polygons.read_polygons(column(values, "polygon"), side="predictions", invalid=invalid)
 
 
-def test_rubbish_in_binary() -> None:
+def test_invalid_binary_is_refused() -> None:
     with refused("polygon_unreadable", format="WKB", count=1):
         polygons.read_polygons(column([b"\x01\x02"], "polygon"), side="predictions")
 
