@@ -73,7 +73,7 @@ def test_one_file_of_each_side(tmp_path: Path) -> None:
 
 
 def test_numbers_of_the_two_readings_differ(tmp_path: Path) -> None:
-    """Two images, with and without scores in the ground truths."""
+    """The example of two images, with and without scores in the ground truths."""
     lines = {
         "p/a": "cat .9 10 10 50 50\ndog .8 5 5 30 30\n",
         "p/b": "cat .7 10 10 50 50\ncat .95 60 60 90 90\n",

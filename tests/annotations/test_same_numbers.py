@@ -78,9 +78,7 @@ def test_any_pair(ours: str, theirs: str, want: list[float], tmp_path: Path) -> 
 
 
 def test_numbers_without_names_are_warned_about(tmp_path: Path) -> None:
-    """YOLO class numbers never match COCO category ids; the warning shows the option that maps
-    them.
-    """
+    """YOLO class numbers never match COCO category ids; the warning suggests a mapping."""
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     predictions, _ = written("yolo", tmp_path / "a")

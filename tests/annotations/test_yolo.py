@@ -125,9 +125,7 @@ def test_key_points_as_the_other_side_describes_them(tmp_path: Path) -> None:
 
 
 def test_polygons_at_the_edge_are_no_key_points(tmp_path: Path) -> None:
-    """Zeros and ones are no flags if other lines are polygons or a description has no
-    ``kpt_shape``.
-    """
+    """Zeros and ones are no flags next to polygons or a description without ``kpt_shape``."""
     edge = "0 0.8 0.1 0.9 0.3 0.95 0.2 1 0.1 0.9 0\n"
     label(tmp_path, "a.txt", f"{edge}0 0.1 0.1 0.3 0.1 0.3 0.3 0.1 0.3\n")
     assert rows(tmp_path).select("xmin", "ymin", "xmax", "ymax").row(0) == (0.8, 0, 1, 0.3)

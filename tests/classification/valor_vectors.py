@@ -101,9 +101,7 @@ def core_vectors() -> Iterator[Vector]:
 
 
 def service_vectors() -> Iterator[tuple[Vector, dict[str, Any]]]:
-    """Yield the service's answers (a brute force of its rules), and valor-lite's on the same
-    tables.
-    """
+    """Yield the service's answers (a brute force of its rules), and valor-lite's."""
     for case in known_answers("classification", "valor_classification.json")["cases"]:
         expected = plain(case["expected"]["valor_service_bruteforce"])
         numbers: dict[Key, float] = {}

@@ -92,9 +92,7 @@ def test_coco(tmp_path: Path, seed: int, boxes: str) -> None:
 
 @pytest.mark.parametrize("seed", range(50, 54))
 def test_boxes_missing_in_some_rows(seed: int) -> None:
-    """Areas follow each row, in all dialects of pycocotools; so do truths without an annotated
-    area.
-    """
+    """Each row has the area of its box, otherwise of its mask, on both sides."""
     predictions, truths = _tables(seed)
     own = pl.int_range(pl.len()) % 3 == 0
     by_row = pl.when(own).then(

@@ -31,9 +31,7 @@ def run_of(drawn: Tables, **options: Any) -> Any:
 
 @pytest.mark.parametrize(("seed", "strings"), [(0, False), (1, True), (2, False), (3, True)])
 def test_large_tables(seed: int, strings: bool) -> None:
-    """Crowds, areas unlike the boxes', ties in score, labels on one side only; any number of
-    threads.
-    """
+    """Crowds, areas unlike the boxes', ties in score, labels on one side only; any threads."""
     drawn = crowded_tables(seed, strings=strings, datums=40)
     theirs, _, labels = run_coco(drawn.predictions, drawn.truths)
     ours = coco_of(drawn, threads=(None, 1, 2, 5)[seed])

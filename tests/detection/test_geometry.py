@@ -301,9 +301,7 @@ ring = st.builds(
 
 @given(st.lists(ring, min_size=1, max_size=6), st.lists(ring, min_size=1, max_size=6))
 def test_overlaps_of_polygons_equal_shapely(mine: list[Any], other: list[Any]) -> None:
-    """Every overlap across labels has Shapely's IoU; pairs that cannot reach the threshold are
-    skipped.
-    """
+    """Overlaps across labels have Shapely's IoU; pairs below the threshold are skipped."""
     predictions = _table(True, polygon=[[r] for r in mine]).with_columns(
         score=pl.Series(np.linspace(0.9, 0.1, len(mine)))
     )

@@ -1,6 +1,4 @@
-"""Dialects kitti and kitti-r11 against a plain version of KITTI's rules, and their required
-columns.
-"""
+"""Dialects kitti and kitti-r11: a plain version of KITTI's rules, and required columns."""
 
 from __future__ import annotations
 

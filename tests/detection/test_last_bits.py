@@ -39,9 +39,7 @@ def _drawn(seed: int, labels: int) -> Tables:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_label_scores_the_same_in_a_separate_run(dialect: str) -> None:
-    """AP, its mean over IoUs and AR of every label, for several areas and caps if the dialect has
-    them.
-    """
+    """AP, its mean over IoUs and AR of every label, by area and cap if the dialect has them."""
     drawn = crowded_tables(1, labels=9)
     more = WIDE if dialect == "coco" else {}
     options: dict[str, Any] = {"metrics": OF_LABELS, **more, "dialect": dialect}

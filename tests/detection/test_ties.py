@@ -127,7 +127,7 @@ def test_regular_before_crowd(dialect: str) -> None:
     seed=st.integers(0, 9),
 )
 def test_equal_scores_are_sorted_by_overlap(overlaps: list[float], seed: int) -> None:
-    """Equals NumPy's stable sort; the kernel's sort runs as Python, as it is for kernels."""
+    """Equals NumPy's stable sort. The sort, callable only by kernels, is run as plain Python."""
     own, base = np.array(overlaps, np.float64), 3
     order = np.arange(-1, own.size + 1, dtype=np.int32) + base
     order[1:-1] = np.random.default_rng(seed).permutation(order[1:-1])

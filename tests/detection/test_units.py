@@ -197,7 +197,7 @@ def test_empty_models_have_no_warnings() -> None:
 
 
 def test_few_boxes_suffice_for_clear_evidence() -> None:
-    """One image of four boxes suffices for relative coordinates and for a form that fits well."""
+    """Four boxes of one image reveal relative coordinates or centres; two, only the former."""
     ours, theirs = boxes(6, datums=1)
     for few in (4, 2):
         card = ee.score(*tables(share(ours[:few]), theirs[:few]))

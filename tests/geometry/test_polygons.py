@@ -290,9 +290,7 @@ def test_no_polygons() -> None:
 
 
 def test_polygons_of_many_corners_are_fast() -> None:
-    """Edges that are separate in x are not compared: all pairs of 200,000 edges would take a
-    minute.
-    """
+    """Edges that are separate in x are not compared: all 200,000^2 pairs take a minute."""
     n = 200_000
     angle = np.linspace(0, 2 * np.pi, n, endpoint=False)
     radius = 100 * (1 + 0.3 * np.sin(5 * angle))
