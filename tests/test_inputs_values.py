@@ -284,6 +284,19 @@ def test_pipelines_of_hugging_face_are_read() -> None:
     assert ee.score([one[0], one[1] | {"score": 1}], true[:2]).value("Accuracy") == 1
 
 
+@pytest.mark.parametrize("task", [None, "classification"])
+def test_numbers_beyond_integers_are_no_classes(task: str | None) -> None:
+    with refused("not_whole", ee.InputError, count=2):
+        ee.score([1e30, 2e30], [1e30, 3e30], task=task)
+    card = ee.score([1e30, 2e30], [1e30, 3e30], metrics=["MAE"])
+    assert card.value("MAE") == pytest.approx(0.5e30)
+
+
+def test_arrays_within_mixed_lists_are_refused() -> None:
+    with refused("not_a_table", ee.InputError):
+        ee.score([["a"], ["b", np.array([])]], [["a"], ["b"]], task="retrieval")
+
+
 def test_missing_true_classes_are_not_swapped_sides() -> None:
     with refused("not_whole", ee.InputError, count=20) as said:
         ee.score(np.array([0, 1, 2] * 20), np.array([0, 1, np.nan] * 20))

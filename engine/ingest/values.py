@@ -294,7 +294,7 @@ def _scored_rows(lists: Sequence[list[dict[str, Any]]], title: str) -> pl.DataFr
     try:
         labels = pl.Series("label_value", [one["label"] for row in lists for one in row])
         return pl.DataFrame(rows, ["datum_id", "score"], orient="row").with_columns(labels)
-    except (TypeError, pl.exceptions.PolarsError) as error:
+    except (AttributeError, TypeError, pl.exceptions.PolarsError) as error:
         raise InputError(
             f"{title}: labels or scores are of several types: {str(error).splitlines()[0]}",
             code="types_mixed",
@@ -641,11 +641,14 @@ def _named(series: pl.Series, classes: pl.Series | None, side: str) -> pl.Series
     return classes.gather(series)
 
 
+_BEYOND = 2.0**63  # numbers from here on, infinity among them, are not integers of 64 bits
+
+
 def _whole(series: pl.Series, *, strict: bool = True) -> pl.Series:
     """Cast floats that are all whole numbers to integers: arithmetic turns classes into floats."""
     if not series.dtype.is_float():
         return series
-    odd = series.filter(~(series.is_finite() & (series == series.floor())))
+    odd = series.filter(~((series == series.floor()) & (series.abs() < _BEYOND)))
     if not len(odd):
         return series.cast(pl.Int64)
     if strict:

@@ -645,6 +645,7 @@ COLUMNS = (
 )
 _AXES = 3  # of a stack of label maps
 _COLUMNS = 6  # whose lengths are shown
+_UNREADABLE = (AttributeError, TypeError, ValueError, RuntimeError, OverflowError)
 _TEXTS = 1000  # distinct ones of a list that are looked at
 
 
@@ -671,7 +672,7 @@ def column_of(thing: Any) -> pl.Series | None:
             return pl.Series(array.tolist() if array.dtype.kind in "OU" else array.copy())
         if isinstance(thing, Sequence) and not isinstance(thing, (str, bytes)):
             return _of_values(thing)
-    except (pl.exceptions.PolarsError, TypeError, ValueError, RuntimeError, OverflowError) as error:
+    except (*_UNREADABLE, pl.exceptions.PolarsError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else "no reason given"
         raise InputError(
             f"a {name_of(thing)} cannot be read as values: {reason}", code="not_a_table"
