@@ -587,7 +587,8 @@ def placements(view: ScoredView, keys: Array | None = None) -> dict[tuple[int, i
     if view.parts is not None:
         scores = view.keyed_run
         unit = scores.key
-        assert unit is not None
+        if unit is None:  # no row has a score
+            return out
     else:
         scores, datum = view.ordered_rows.sorted, view.ordered_rows.datum
         unit = datum if keys is None else keys[datum]

@@ -178,3 +178,12 @@ def test_ids_of_nulls_only_are_refused(tmp_path: Path, monkeypatch: pytest.Monke
     for limit in (None, "1GB"):
         with pytest.raises(ee.InputError):
             ee.score(*paths, task="retrieval", memory_limit=limit)
+
+
+@pytest.mark.parametrize("where", ["score > 2", "datum_id > 1000"])
+def test_areas_without_any_score_have_no_interval(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    how = {"task": "classification", "metrics": ["ROCAUC"], "intervals": 0.9, "draws": 20}
+    as_in_memory(tmp_path, SCORED, LABELED, where=where, **how)
