@@ -36,9 +36,9 @@ Rows = tuple[int, dict[str, Any]]
 
 def label_axes(labels: Labels) -> dict[str, dict[str, Any]]:
     """Return axis of label codes -> column -> its values by code, for :func:`rows_of`."""
-    columns = ("label_key", "label_value")
+    frame = labels.frame
     return {
-        "label": {column: labels.frame[column] for column in columns},
+        "label": {"label_key": frame["label_key"], "label_value": frame["label_value"]},
         "key": {"label_key": labels.key_names},
     }
 

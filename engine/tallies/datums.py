@@ -238,7 +238,7 @@ class Labels(msgspec.Struct, frozen=True):
         keys = frame["label_key"].to_list()
         names = tuple(sorted({*keys}))
         where = {name: i for i, name in enumerate(names)}
-        key = np.array([where[k] for k in keys], np.int32)
+        key = np.array([*map(where.__getitem__, keys)], np.int32)
         return Labels(frame, key, names, bare, frequency)
 
     def with_keys(self, more: Iterable[str]) -> Labels:
@@ -373,7 +373,9 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
         if self.keep is None:
             return np.ones((), bool)
         keep = self.keep.reshape(*[1] * (len(self.shape) - self.keep.ndim), *self.keep.shape)
-        depth = max((a + 1 for a, length in enumerate(keep.shape) if length != 1), default=0)
+        depth = keep.ndim
+        while depth and keep.shape[depth - 1] == 1:
+            depth -= 1
         lead = keep.reshape(keep.shape[:depth])
         return np.broadcast_to(lead, self.shape[:depth])
 
@@ -382,7 +384,9 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
         """Key that is equal for cells with the same rows in the same order."""
         values = tuple((a, tuple(self.values[a])) for a in self.axes if a in self.values)
         mask = self._leading_mask
-        codes = tuple((name, array.tobytes()) for name, array in self.codes.items())
+        codes: tuple[Any, ...] = ()
+        for name, array in self.codes.items():
+            codes += (name, array.tobytes())
         return self.axes, self.shape, mask.shape, mask.tobytes(), values, codes
 
     def index(self) -> dict[str, Array]:
@@ -396,21 +400,21 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
         for a, length in enumerate(tail):
             codes = np.repeat(np.arange(length, dtype=np.uint32), math.prod(tail[a + 1 :]))
             columns.append(np.tile(codes, outside * math.prod(tail[:a])))
-        code_columns = {name: array.ravel().astype(np.uint32) for name, array in self.codes.items()}
-        return dict(zip(self.axes, columns, strict=True)) | code_columns
+        result = dict(zip(self.axes, columns, strict=True))
+        for name, array in self.codes.items():
+            result[name] = array.ravel().astype(np.uint32)
+        return result
 
     def rows(self) -> dict[str, Array]:
         """The columns that are arrays, one entry per kept cell."""
         mask = self._leading_mask
         no_gaps = bool(mask.all())
-        full = {
-            name: column if column.shape == self.shape else np.broadcast_to(column, self.shape)
-            for name, column in {**self.columns, "reason": self.reason}.items()
-            if isinstance(column, np.ndarray)
-        }
-        return {
-            name: (column if no_gaps else column[mask]).reshape(-1) for name, column in full.items()
-        }
+        result = {}
+        for name, column in {**self.columns, "reason": self.reason}.items():
+            if isinstance(column, np.ndarray):
+                full = column if column.shape == self.shape else np.broadcast_to(column, self.shape)
+                result[name] = (full if no_gaps else full[mask]).reshape(-1)
+        return result
 
 
 def parameters(**values: Any) -> str:

@@ -191,15 +191,12 @@ class PairedView(CountsView):
         cell = row_group.astype(np.int64) * n_keys + rows.key
         return np.where(row_group < 0, -1, cell).astype(np.int32)
 
-    def _factor(self, rows: Paired) -> Array | None:
-        """Return the weight of each row; None if equal."""
-        if self.weights is None:
-            return rows.weight
-        times: Array = self.weights[rows.datum].astype(np.float64)
-        return times if rows.weight is None else times * rows.weight
-
     def _lay(self, rows: Paired, group: Array | None) -> tuple[Paired, Array]:
-        return rows.laid(self.cell_of(rows, group), self._factor(rows), self.n_cells)
+        factor = rows.weight
+        if self.weights is not None:
+            drawn = self.weights[rows.datum].astype(np.float64)
+            factor = drawn if factor is None else drawn * factor
+        return rows.laid(self.cell_of(rows, group), factor, self.n_cells)
 
     @Lazy
     def _tally_rows(self) -> tuple[Paired, Array]:
@@ -309,9 +306,11 @@ class PairedView(CountsView):
 
     def centres(self, name: str) -> dict[str, Array]:
         """Return the means subtracted in a moment, float64 [cells]; 0 without rows."""
-        needed = set(name.rstrip("-").split("*")) if "*" in name or "-" in name else ()
-        means = {one: np.nan_to_num(self.per_weight(self.moment(one)[0])).ravel() for one in needed}
-        return {one: means.get(one, np.zeros(self.n_cells)) for one in SIDES}
+        means = {one: np.zeros(self.n_cells) for one in SIDES}
+        if "*" in name or "-" in name:
+            for one in set(name.rstrip("-").split("*")):
+                means[one] = np.nan_to_num(self.per_weight(self.moment(one)[0])).ravel()
+        return means
 
     def _moments(self, name: str) -> dict[str, Array]:
         """A moment, and those that are summed along with it."""
