@@ -851,6 +851,8 @@ def _point_columns(find: Finder) -> dict[int, dict[str, str]]:
         unread = dtype == pl.Null or (find.side == PREDICTIONS and not dtype.is_numeric())
         if not (unread and part[1] in "vV"):  # visibility of predictions is not read
             axes_of.setdefault(int(part[2]), {})[part[1].lower()] = name
+    if not axes_of:
+        return {}
     points = {n: axes for n, axes in sorted(axes_of.items()) if {"x", "y"} <= axes.keys()}
     numbers = [*points]
     consecutive = numbers == [*range(numbers[0], numbers[0] + len(numbers))] if numbers else False

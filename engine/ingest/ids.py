@@ -121,9 +121,8 @@ def bitmap_of(columns: Sequence[pl.Series], room: int, bucket: Bucket = ALL) -> 
         return None
     if bucket.of > 1 and not all(map(is_signed, columns)):
         bucket = ALL
-    ranges = [span_of(column) for column in columns]
-    low = min(first for first, _ in ranges) // bucket.of
-    end = (max(last for _, last in ranges) - 1) // bucket.of + 1
+    lows, ends = zip(*map(span_of, columns), strict=True)
+    low, end = min(lows) // bucket.of, (max(ends) - 1) // bucket.of + 1
     if end - low > room:
         return None
     blocks = (block for column in columns for _, block in _blocks(column, bucket.of))

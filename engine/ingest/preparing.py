@@ -681,11 +681,13 @@ def leave_unread(tables: Mapping[str, Side], options: Options) -> None:
         for naming in sides.values():
             _drop_problems(naming, {ANGLE.name})
     asked = options.iou_type is not None or options.convert_to is not None
-    shapes = {role: _shapes(naming) for role, naming in sides.items()}
-    shaped = [bool(present) for present in shapes.values()]
-    if not any(shaped):
+    shapes: dict[str, list[str]] = {}  # whole objects other than boxes, readable or not
+    for role, naming in sides.items():
+        columns = {*naming.exprs, *map(attrgetter("column"), naming.problems)}
+        shapes[role] = [*filter(columns.__contains__, SHAPED_NAMES)]
+    if not any(shapes.values()):
         return
-    if not (says_boxes(options) if asked else not all(shaped)):
+    if not (says_boxes(options) if asked else not all(shapes.values())):
         return
     for role, naming in sides.items():
         present = shapes[role]
@@ -701,12 +703,6 @@ def leave_unread(tables: Mapping[str, Side], options: Options) -> None:
                     f" column {present[0]!r} of the {role.replace('_', ' ')} is not read."
                 )
                 naming.notes.append(Note("geometry", message))
-
-
-def _shapes(naming: Naming) -> list[str]:
-    """Return the columns of whole objects other than boxes, also those that cannot be read."""
-    refused = {one.column for one in naming.problems}
-    return [name for name in SHAPED_NAMES if name in naming.exprs or name in refused]
 
 
 def _select_geometry(sides: Mapping[str, Naming], options: Options) -> bool:

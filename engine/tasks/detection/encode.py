@@ -524,7 +524,7 @@ def _pieces(columns: list[pl.Series]) -> list[tuple[Array, ...]]:
     lengths = columns[0].chunk_lengths()
     alike = all(column.chunk_lengths() == lengths for column in columns)
     if not alike or len(lengths) * tuning().chunk_rows > len(columns[0]):
-        return [tuple(column.to_numpy() for column in columns)]
+        return [tuple(map(pl.Series.to_numpy, columns))]
     chunks = [[chunk.to_numpy() for chunk in column.get_chunks()] for column in columns]
     return list(zip(*chunks, strict=True))
 
