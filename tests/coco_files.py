@@ -1,4 +1,4 @@
-"""COCO files for tests: one result, one annotation, one small whole file."""
+"""Small COCO files for tests: results, annotations and a complete ground-truth file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Write = Callable[[str, Any], Path]
 
 
 def writer(folder: Path) -> Write:
-    """What writes text as it is and anything else as JSON into a folder."""
+    """Return a function that writes text unchanged, and other values as JSON, into a folder."""
 
     def write(name: str, content: Any) -> Path:
         path = folder / name

@@ -1,4 +1,4 @@
-"""Random COCO files of polygons and masks, on which ties and crowds happen."""
+"""Random COCO files of polygons and masks, with ties and crowds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COARSE_SCORES = 8
 
 
 def blob(rng: np.random.Generator, size: tuple[int, int]) -> Any:
-    """A mask of a few ellipses, uint8 [height, width]; sometimes empty."""
+    """Return a mask of a few ellipses, uint8 [height, width]; sometimes empty."""
     height, width = size
     y, x = np.mgrid[:height, :width]
     pixels = np.zeros(size, bool)
@@ -27,13 +27,13 @@ def blob(rng: np.random.Generator, size: tuple[int, int]) -> Any:
 
 
 def compressed(pixels: Any) -> Json:
-    """COCO's run-length code as JSON has it."""
+    """Compressed run-length code, as in COCO's JSON files."""
     code = coco_mask.encode(pixels)
     return {"size": list(map(int, code["size"])), "counts": code["counts"].decode()}
 
 
 def listed(pixels: Any) -> Json:
-    """The same with listed counts."""
+    """Uncompressed run-length code, with a list of counts."""
     flat = pixels.ravel(order="F")
     edges = np.flatnonzero(np.diff(flat)) + 1
     runs = np.diff(np.concatenate([[0], edges, [flat.size]])).tolist()
@@ -41,7 +41,7 @@ def listed(pixels: Any) -> Json:
 
 
 def rings(rng: np.random.Generator, size: tuple[int, int]) -> list[list[float]]:
-    """One or two rings around random centres, of which some reach over the image's edge."""
+    """Return one or two rings around random centres; some cross the edge of the image."""
     out = []
     for _ in range(int(rng.integers(1, 3))):
         n = int(rng.integers(3, 12))
@@ -54,7 +54,7 @@ def rings(rng: np.random.Generator, size: tuple[int, int]) -> list[list[float]]:
 
 
 def pixels_of(segmentation: Any, size: tuple[int, int]) -> Any:
-    """The pixels of any segmentation, as pycocotools draws them."""
+    """Pixels of any segmentation, as pycocotools rasterises it."""
     if isinstance(segmentation, list):
         code = coco_mask.merge(coco_mask.frPyObjects(segmentation, *size))
     elif isinstance(segmentation["counts"], list):
@@ -67,13 +67,13 @@ def pixels_of(segmentation: Any, size: tuple[int, int]) -> Any:
 
 
 def nudged(rng: np.random.Generator, pixels: Any) -> Any:
-    """A mask moved by a few pixels."""
+    """Move a mask by a few pixels."""
     by = tuple(rng.integers(-2, 3, 2).tolist())
     return np.asfortranarray(np.roll(pixels, by, axis=(0, 1)))
 
 
 def random_files(seed: int, *, images: int = 12, labels: int = 3) -> tuple[Json, list[Json]]:
-    """A ground-truth file and results.
+    """Return a ground-truth file and results.
 
     Ground truths are polygons, masks of both codes, and crowds; some have an area unlike that of
     the mask. Results are moved ground truths, the same again, or strays, with scores that repeat.

@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Settings and hooks of the whole test suite."""
 
 from __future__ import annotations
 
@@ -22,40 +22,39 @@ from hypothesis.internal.conjecture import providers
 from evalengine.kernels.folder import CACHE_VARIABLE, cache_folder
 from evalengine.schemas.tuning import Tuning, take
 
-# How long an example takes depends on what else the machine does, and on whether kernels are
-# compiled yet; neither says that anything is wrong. Files that an example writes are the next one's
-# to write over.
+# No deadline: the time of an example depends on the load of the machine and on whether kernels are
+# compiled. Examples may overwrite each other's files.
 untimed = settings(
     deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 )
-# A change is judged by the same random tables on every machine. Others are found by
-# `pytest -m hypothesis --hypothesis-profile=roaming`, which says how to repeat what fails.
+# Random tables are the same on every machine. `pytest -m hypothesis --hypothesis-profile=roaming`
+# tries others and prints how to repeat a failure.
 settings.register_profile("pinned", untimed, max_examples=30, derandomize=True)
 settings.register_profile("roaming", untimed, max_examples=100, print_blob=True)
 settings.load_profile("pinned")
-# Nor by constants of the modules that are imported by then: they depend on the tests before, and on
-# the name of the folder. To look for them takes seconds per process.
+# No constants of imported modules either: they depend on earlier tests and on the name of the
+# folder, and finding them takes seconds per process.
 providers.is_local_module_file = lambda path: False
 
 WARMED = "EVALENGINE_TESTS_WARMED"
-"""Where a warm-up of an empty folder left its kernels, and what it compiled, for the workers."""
+"""Environment variable for workers: folder of warmed-up kernels, and counts of compilations."""
 
 KEPT = "EVALENGINE_TESTS_KEPT"
-"""Names an empty folder for what the first session warms up, which later ones find there."""
+"""Environment variable: empty folder for the first session's warm-up, reused by later sessions."""
 
 COMPILED = "compiled.json"
-"""File in it that says how often each kernel was compiled."""
+"""File in that folder with the number of compilations of each kernel."""
 
 COMPLETE = "complete"
-"""File in a folder of kernels that holds all that a warm-up compiles, not those of some run."""
+"""File in a folder of kernels that marks a complete warm-up."""
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Each worker takes half of the list, then from what is left of the other's.
+    """Give each worker half of the tests, then let it take tests from the other half.
 
-    So a module's fixtures are made by one worker, seldom by both, and none waits at the end while
-    another has several slow tests before it.
+    Most fixtures of a module are then made by only one worker, and no worker idles at the end while
+    another runs several slow tests.
     """
     from xdist.scheduler import WorkStealingScheduling
 
@@ -63,11 +62,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Compile once, before the workers start, what each of them and their processes would.
+    """Compile bytecode and kernels once, before the workers start.
 
-    The package's modules to bytecode: an editable install leaves that to the first import, and
-    where Python was told to write none, to every import. Its kernels: workers would compile the
-    same ones at the same time, also where some run before has left a few.
+    An editable install compiles modules at the first import, or at every import if Python writes
+    no bytecode. Without a warm-up, workers would compile the same kernels at the same time.
     """
     apart = session.config.getoption("collectonly") or hasattr(session.config, "workerinput")
     if apart or not session.config.getoption("numprocesses", None):
@@ -89,9 +87,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_configure() -> None:
-    """Collect no garbage while modules are imported: there is next to none.
+    """Disable garbage collection during imports, and ``fsync`` in all tests.
 
-    Nor wait for the disk: no test cuts the power, and those of a failing ``fsync`` give their own.
+    Imports produce hardly any garbage. No test cuts the power; tests of a failing ``fsync`` replace
+    it themselves.
     """
     gc.disable()
     os.fsync = lambda fd: None
@@ -99,10 +98,10 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
-    """Import all tests from the last to the first in every other worker, before it collects them.
+    """Import all tests in reverse order in every other worker, before it collects them.
 
-    A new tree has no compiled tests. Two workers in step would rewrite the assertions of all files
-    twice; this way they meet in the middle, and each reads the other's half from disk.
+    In a new checkout no test is compiled. Two workers in the same order would rewrite the
+    assertions of all files twice; in opposite orders, each reads half of the files from disk.
     """
     worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
     if int(worker.removeprefix("gw")) % 2 and session.config.args == session.config.getini(
@@ -115,11 +114,11 @@ def pytest_collection(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop() -> None:
-    """What is there before the first test stays; Python need not look through it again and again.
+    """Freeze the objects that exist before the first test, so that collections skip them.
 
     Modules, tests and strategies are a million objects, which each full collection would visit. New
-    objects are looked at as seldom as in the command itself. The process that has workers collects
-    no tests, but comes here; it comes before what runs them, after which no other hook is called.
+    objects are collected as seldom as in the command line. The hook also runs in the process that
+    starts the workers, before the hook that runs the tests, which is the last to be called.
     """
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
@@ -127,7 +126,7 @@ def pytest_runtestloop() -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Leave nothing behind."""
+    """Delete the temporary folders."""
     if KEPT in os.environ:
         return
     if WARMED in os.environ and not hasattr(session.config, "workerinput"):
@@ -136,7 +135,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session")
 def warmed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, int]]:
-    """A folder right after a warm-up that found it empty, and how often it compiled each kernel."""
+    """Return the folder of a warm-up that began empty, and the compilations of each kernel."""
     if WARMED in os.environ:
         folder, compiled = json.loads(os.environ[WARMED])
         return folder, compiled
@@ -149,6 +148,6 @@ def warmed(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, int
 
 @pytest.fixture(autouse=True)
 def usual_sizes() -> Iterator[None]:
-    """What a test changed with ``tune`` holds for that test alone."""
+    """Undo the changes of ``tune`` after each test."""
     yield
     take(Tuning())

@@ -1,4 +1,4 @@
-"""Random tables of every task for tests of intervals: repeated, in another order, clustered."""
+"""Random tables of every task for tests of intervals: repeated, reordered, clustered."""
 
 from __future__ import annotations
 
@@ -28,32 +28,32 @@ LEFT_OUT = {
     "segmentation": ["BoundaryF1", "HausdorffDistance", "ASSD", "NSD"],
     "text": ["ROUGE2", "ROUGELsum", "chrF"],
 }  # fmt: skip
-"""Metrics that others of the task stand for, which are made in the same way in every draw."""
+"""Metrics that are left out because another metric of the task is resampled in the same way."""
 _NUMBERS = ["value", "support", "scored", "reason", *ESTIMATES, "trials", *CORRECTED]
 
 
 def of_each_kind(name: str, case: Case) -> Case:
-    """The case with one metric of those that one module computes from the same needs.
+    """Keep one metric of each group that one module computes from the same needs.
 
-    For what intervals do with a number, whatever it is; that its draws are right is seen of all.
+    For tests of what intervals do with a value; other tests check the resamples of all metrics.
     """
     kinds: dict[Any, str] = {}
     for one in case.options.get("metrics", ()):
-        told = metrics.get(CASES[name][0], one)
-        module = getattr(getattr(told.compute, "func", told.compute), "__module__", None)
-        kind = (told.frame, told.needs, module, told.interval, told.pairs, told.counts)
+        metric = metrics.get(CASES[name][0], one)
+        module = getattr(getattr(metric.compute, "func", metric.compute), "__module__", None)
+        kind = (metric.frame, metric.needs, module, metric.interval, metric.pairs, metric.counts)
         kinds.setdefault(kind, one)
     few = {"metrics": [*kinds.values()]} if kinds else {}
     return replace(case, options={**case.options, **few})
 
 
 def drawn(name: str, seed: int) -> Case:
-    """Tables of a task, and metrics that fill the frame ``metrics`` and that the tables carry.
+    """Return tables of a task, and the metrics that they allow and that fill ``metrics``.
 
-    Boxes of one datum have scores of their own: those of a datum that stands twice rank by datum, a
-    weight counts each of them twice where it stands. Without slices in valor-lite and nuscenes, to
-    which labels without ground truths have an AP of 0: also those of a slice that a draw has no
-    datum of; nuscenes tells ties of datums by their rows, so that there are none.
+    Scores within a datum are distinct: boxes of a repeated datum are ranked by datum, but a weight
+    counts each box twice at its rank. In valor-lite and nuscenes there are no slices: labels
+    without ground truths have an AP of 0, even if a resample has no datum of the slice. There are
+    no ties between datums, which nuscenes orders by row.
     """
     case = CASES[name][1](seed)
     asked = case.options.get("metrics")
@@ -69,27 +69,27 @@ def drawn(name: str, seed: int) -> Case:
         return case
     if case.options["dialect"] in ("valor-lite", "nuscenes"):
         case = replace(case, options={**case.options, "by": []})
-    found, truths = case.sides
+    result, truths = case.sides
     within = pl.int_range(pl.len()).over("datum_id")
-    found = found.with_columns(score=pl.col("score") / 2 + within / 1000)
+    result = result.with_columns(score=pl.col("score") / 2 + within / 1000)
     if case.options["dialect"] == "nuscenes":
-        found = found.with_columns(score=pl.col("score") - pl.int_range(pl.len()) / 1e9)
-    return replace(case, sides=(found, truths.drop("annotation_id", strict=False)))
+        result = result.with_columns(score=pl.col("score") - pl.int_range(pl.len()) / 1e9)
+    return replace(case, sides=(result, truths.drop("annotation_id", strict=False)))
 
 
 def scored(name: str, case: Case, **options: Any) -> pl.DataFrame:
-    """The frame ``metrics`` of a case."""
+    """Return the frame ``metrics`` of a case."""
     given = {**case.options, **options}
     return ee.score(*case.sides, task=CASES[name][0], **case.tables, **given).metrics
 
 
 def identity(rows: pl.DataFrame) -> list[str]:
-    """The columns that say which number a row is."""
+    """Return the columns that identify a row of the frame."""
     return [column for column in rows.columns if column not in _NUMBERS]
 
 
 def each_table(case: Case, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Case:
-    """The case with every table changed that has datums."""
+    """Apply a function to every table of a case that has datums."""
     tables = dict(case.tables)
     if "datums" in tables:
         tables["datums"] = change(tables["datums"])
@@ -97,7 +97,7 @@ def each_table(case: Case, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Ca
 
 
 def repeated(case: Case, times: dict[Any, int]) -> Case:
-    """Every datum as often as it counts, each time another one, next to the others in order."""
+    """Repeat every datum by its count, under new ids, next to each other and in order."""
     assert max(times.values()) < MOST_COPIES
     often = pl.col(case.datum).replace_strict(times, return_dtype=pl.Int64)
     whole = case.sides[0].schema[case.datum].is_integer()
@@ -116,7 +116,7 @@ def repeated(case: Case, times: dict[Any, int]) -> Case:
 
 
 def reordered(case: Case, seed: int) -> Case:
-    """Datums in another order, the rows of each in their own."""
+    """Reorder the datums, and keep the order of rows within each."""
     ids = case.ids
     places = np.random.default_rng(seed).permutation(len(ids)).tolist()
     place = pl.col(case.datum).replace_strict(dict(zip(ids, places, strict=True)))
@@ -124,7 +124,7 @@ def reordered(case: Case, seed: int) -> Case:
 
 
 def clustered(case: Case, of: Callable[[Any], str]) -> Case:
-    """The case with a table of datums that tells the cluster of each."""
+    """Add a table of datums with the cluster of each."""
     ids = pl.Series(case.datum, case.ids, dtype=case.sides[0].schema[case.datum])
     clusters = ids.to_frame().with_columns(
         pl.Series(CLUSTER, [of(one) for one in ids], dtype=pl.String)
@@ -136,18 +136,14 @@ def clustered(case: Case, of: Callable[[Any], str]) -> Case:
 
 
 def are_percentiles(ends: np.ndarray, values: np.ndarray, level: float) -> np.ndarray:
-    """Whether the ends of each number are percentiles of its resamples, bool [rows].
+    """Return whether the bounds of each value are percentiles of its resamples, bool [rows].
 
-    Percentiles of few datums are wider: by Student's t of some number of datums below 20.
-
-    Args:
-        ends: float64 [rows, 2], NaN without.
-        values: float64 [resamples, rows].
+    With few datums percentiles are wider: by Student's t of some number of datums below 20.
     """
     fits = np.isnan(ends).all(axis=1)
     for units in (np.inf, *range(2, 20)):
         z = resample_quantile(level, np.full(1, units), 1)
         low, high = np.nanquantile(values, tails(z)[:, 0], axis=0)
-        found = np.stack([low, high], axis=1)
-        fits |= np.isclose(ends, found, rtol=1e-9, atol=1e-9).all(axis=1)
+        result = np.stack([low, high], axis=1)
+        fits |= np.isclose(ends, result, rtol=1e-9, atol=1e-9).all(axis=1)
     return fits

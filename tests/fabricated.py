@@ -1,4 +1,4 @@
-"""Scorecards made by hand: frames of the contract without any engine behind them."""
+"""Scorecards made by hand, from frames of the contract without any engine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def frame(
     label: pl.DataType | None = None,
     datum: pl.DataType | None = None,
 ) -> pl.DataFrame:
-    """An output frame; columns that a row leaves out are null."""
+    """Make an output frame; columns that are missing in a row are null."""
     schema = frame_schema(name, label=label, datum=datum)
     rows = [{column: row.get(column) for column in schema} for row in rows]
     for row in rows:
@@ -33,7 +33,7 @@ def frame(
 
 
 def aggregates(key: str = "label", shift: float = 0.0, **more: Any) -> list[dict[str, Any]]:
-    """mAP averaged, at two thresholds, and mAR of one label key."""
+    """Rows of mAP, averaged and at two thresholds, and of mAR, for one label key."""
     common = {"label_key": key, "support": 30, **more}
     return [
         {"metric": "mAPAveragedOverIOUs", "value": 0.5 + shift, **common},
@@ -46,7 +46,7 @@ def aggregates(key: str = "label", shift: float = 0.0, **more: Any) -> list[dict
 def of_label(
     value: Any, number: float | None, key: str = "label", support: int = 10, **more: Any
 ) -> list[dict[str, Any]]:
-    """AP averaged, at two thresholds, and AR of one label."""
+    """Rows of AP, averaged and at two thresholds, and of AR, for one label."""
     common = {
         "label_key": key,
         "label_value": value,
@@ -69,7 +69,7 @@ def of_label(
 def labels_of(
     rows: Iterable[tuple[str, Any, str | None]], dtype: pl.DataType | None = None
 ) -> pl.DataFrame:
-    """A labels frame from (key, value, name)."""
+    """Make a labels frame from tuples (key, value, name)."""
     return pl.DataFrame(
         list(rows),
         schema={
@@ -93,7 +93,7 @@ def card(
     options: dict[str, Any] | None = None,
     **frames: Iterable[dict[str, Any]],
 ) -> Scorecard:
-    """A detection scorecard of given rows; three labels and a label key unless told otherwise."""
+    """Make a detection scorecard of given rows; by default of three labels and a label key."""
     if metrics is None:
         metrics = [
             *aggregates(),

@@ -1,4 +1,4 @@
-"""Python code run in a process of its own."""
+"""Run Python code in a new process."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 def python(
     code: str, *args: str, strict: bool = True, cwd: Path | None = None, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """What such a process said, which must end well.
+    """Return the output of a new process, which must exit with status 0.
 
     Args:
-        code: what it runs.
-        *args: of the code.
-        strict: whether a warning is an error.
-        cwd: its folder.
-        **variables: of its environment, beside this process's own.
+        code: source to run.
+        *args: arguments of the code.
+        strict: whether warnings are errors.
+        cwd: working directory.
+        **variables: environment variables, in addition to those of this process.
     """
     flags = ("-W", "error") if strict else ()
     done = subprocess.run(

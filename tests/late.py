@@ -1,4 +1,4 @@
-"""Packages that take long to import, imported by the worker that runs a test of theirs."""
+"""Lazy imports of slow packages, for tests in several workers."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import pytest
 
 
 class Late:
-    """A module that is imported when something of it is first asked for.
+    """Module that is imported at the first access to an attribute.
 
-    Every worker imports every module of tests, and most run none of one package's.
+    Every worker imports all test modules, but most workers run no test of a given package.
 
     Args:
-        name: of the module; where it is not installed, the test that asks is skipped.
+        name: name of the module. If it is not installed, tests that use it are skipped.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("_"):  # pytest looks at every name of a module for fixtures
+        if attribute.startswith("_"):  # pytest reads every name of a module to find fixtures
             raise AttributeError(attribute)
         return getattr(pytest.importorskip(self._name), attribute)

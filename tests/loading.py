@@ -1,4 +1,4 @@
-"""Checked rows of tables, as a run reads them."""
+"""Load checked rows of tables, as a run does."""
 
 from typing import Any
 

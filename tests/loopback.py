@@ -1,4 +1,4 @@
-"""What servers on loopback have in common."""
+"""Common parts of the test servers on loopback."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 
 
 class Loopback(ThreadingHTTPServer):
-    """A server at a free port.
+    """Server on a free port.
 
     Args:
-        handler: of one connection.
+        handler: handler of one connection.
 
     Attributes:
-        at: its host and port.
-        failed: what went wrong in handlers, but that clients hung up.
+        at: host and port.
+        failed: errors raised in handlers, except disconnected clients.
     """
 
     daemon_threads = True
@@ -31,7 +31,7 @@ class Loopback(ThreadingHTTPServer):
         self.failed: list[BaseException] = []
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of clients that hang up, be it because they do not know the certificate."""
+        """Ignore clients that disconnect, also those that reject the certificate."""
         error = sys.exception()
         if error is not None and not isinstance(error, (ConnectionError, ssl.SSLError)):
             self.failed.append(error)
@@ -39,7 +39,7 @@ class Loopback(ThreadingHTTPServer):
 
 
 class FileServer(Loopback):
-    """One that has the files of a folder."""
+    """Server of the files of a folder."""
 
     def __init__(self, folder: Path, handler: type[BaseHTTPRequestHandler]) -> None:
         super().__init__(handler)
@@ -47,12 +47,12 @@ class FileServer(Loopback):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One that keeps connections and prints nothing."""
+    """Handler that keeps connections open and prints nothing."""
 
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
     def send(
         self, status: int, headers: dict[str, str], body: bytes, sent: bytes | None = None
@@ -60,10 +60,10 @@ class Handler(BaseHTTPRequestHandler):
         """Send an answer.
 
         Args:
-            status: of HTTP.
-            headers: beside the body's length.
-            body: all of it.
-            sent: what of it is sent; all unless given.
+            status: status code of HTTP.
+            headers: headers in addition to the length of the body.
+            body: complete body.
+            sent: bytes that are sent; by default the complete body.
         """
         self.send_response(status)
         for name, value in {**headers, "Content-Length": str(len(body))}.items():
@@ -73,7 +73,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class FileHandler(Handler):
-    """Answers GET and HEAD; what is there and what headers it has, a server of each kind says."""
+    """Handler of GET and HEAD; subclasses decide which files exist and which headers they have."""
 
     def do_HEAD(self) -> None:
         self.answer(send=False)
@@ -82,12 +82,12 @@ class FileHandler(Handler):
         self.answer(send=True)
 
     def answer(self, *, send: bool) -> None:
-        """Answer a request for a file, with its body or without."""
+        """Answer a request for a file, with or without its body."""
         raise NotImplementedError
 
 
 def part_of(data: bytes, wanted: str) -> tuple[bytes, dict[str, str]]:
-    """What a ``Range`` header of one range asks for, and the header that tells which part it is."""
+    """Return the bytes that a ``Range`` header requests, and the ``Content-Range`` header."""
     first, _, last = wanted.removeprefix("bytes=").partition("-")
     begin = int(first) if first else max(0, len(data) - int(last))
     end = min(len(data), int(last) + 1) if first and last else len(data)
@@ -99,10 +99,10 @@ S = TypeVar("S", bound=Loopback)
 
 @contextmanager
 def served(server: S) -> Iterator[S]:
-    """A server while it is needed, on a thread of its own.
+    """Run a server on its own thread during a ``with`` block.
 
     Raises:
-        BaseException: what went wrong in a handler, where nothing else did.
+        BaseException: an error of a handler, unless the block raises one.
     """
     with server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.005})

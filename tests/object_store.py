@@ -1,4 +1,7 @@
-"""A bucket of an object store on loopback: the few calls of S3 by which tables and scratch work.
+"""Object store on loopback, with the few S3 calls that tables and scratch folders need.
+
+Objects are files of a folder. Listing, HEAD, GET, byte ranges, PUT of new objects and deletion
+follow the S3 API reference; signatures are not checked.
 
 Objects are files of a folder. Listing, HEAD, GET, ranges of bytes, PUT of what does not exist yet
 and deletion are as the S3 API reference has them; nobody checks signatures.
@@ -21,13 +24,13 @@ BUCKET = "tables"
 
 
 class Store(FileServer):
-    """The server; files of its folder are the objects.
+    """Server whose objects are the files of its folder.
 
     Attributes:
         asked: method and path of every request.
         sent: bytes of objects that were sent.
-        failing: whether a PUT of a key is refused.
-        lock: held while an object appears.
+        failing: predicate of keys whose PUT is refused.
+        lock: lock that is acquired while an object is created.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -39,7 +42,7 @@ class Store(FileServer):
 
     @property
     def options(self) -> dict[str, str]:
-        """``storage_options`` by which it is reached."""
+        """``storage_options`` for access to the store."""
         return {
             "aws_endpoint_url": f"http://{self.at}",
             "aws_access_key_id": "someone",
@@ -49,7 +52,7 @@ class Store(FileServer):
         }
 
     def path(self, pattern: str) -> str:
-        """Address of an object, or of several by a glob."""
+        """Return the address of an object, or a glob of several."""
         return f"s3://{BUCKET}/{pattern}"
 
 
@@ -66,7 +69,7 @@ class _Handler(FileHandler):
             super().do_GET()
 
     def do_PUT(self) -> None:
-        """Write an object as a whole; refuse one that exists if the client asks for that."""
+        """Write an object atomically; refuse to overwrite one if the client asks for that."""
         key = self._key("PUT")
         file = self.server.folder / key
         content = self.rfile.read(int(self.headers["Content-Length"]))
@@ -144,6 +147,6 @@ class _Handler(FileHandler):
 
 @contextmanager
 def object_store(folder: Path) -> Iterator[Store]:
-    """The server while it is needed."""
+    """Run the server during a ``with`` block."""
     with served(Store(folder)) as server:
         yield server

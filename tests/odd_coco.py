@@ -1,4 +1,4 @@
-"""Odd little COCO sets, and an evaluation of one by pycocotools or by what stands in for it."""
+"""Small unusual COCO sets, and their evaluation by pycocotools or its drop-in."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OURS = SimpleNamespace(COCO=ours.COCO, COCOeval=ours.COCOeval, mask=ours.mask)
 
 
 def reference() -> SimpleNamespace:
-    """pycocotools' names."""
+    """Return the names of pycocotools."""
     return SimpleNamespace(COCO=_coco.COCO, COCOeval=_cocoeval.COCOeval, mask=coco_mask)
 
 
@@ -32,7 +32,7 @@ THRESHOLDS = [
     [0.75, 0.5, 0.1],
     [1.0, 0.5],
     np.arange(0.5, 1, 0.05),
-    np.linspace(0.01, 0.99, 30),  # with four area ranges more than one word of bits
+    np.linspace(0.01, 0.99, 30),  # with four area ranges: more than one word of bits
     np.linspace(0.01, 0.99, 70),
 ]
 LEVELS = [[0.5], np.linspace(0, 1, 11), [0, 0.1, 0.1, 1.0], np.linspace(0.3, 1.2, 5)]
@@ -46,7 +46,7 @@ CAPS = [[1, 2, 3], [3, 1, 2], [1, 10, 500], [2, 100], [100]]
 
 
 class Odd(NamedTuple):
-    """A set, results on it, what is compared and params that are not the default."""
+    """COCO set with results, the type of comparison and changed params."""
 
     truths: Json
     results: list[Json]
@@ -54,9 +54,12 @@ class Odd(NamedTuple):
     params: dict[str, Any]
 
 
-def odd(seed: int) -> Odd:
-    """Ids as 0, large and with holes; rows in any order; ties; crowds; areas at the limits of
-    ranges and unlike the boxes'; boxes without area; polygons and codes of all forms.
+def unusual_case(seed: int) -> Odd:
+    """Return a random case with unusual ids, orders, ties, crowds and areas.
+
+    Ids may be 0, large or not contiguous. Areas are at the limits of ranges, or differ from those
+    of the boxes; some boxes have no area. Segmentations are polygons and run-length codes of all
+    forms.
     """
     rng, floats = random.Random(seed), np.random.default_rng(seed)
     height, width = rng.choice([(40, 50), (120, 130)])
@@ -168,14 +171,14 @@ def _params(rng: random.Random, truths: Json) -> dict[str, Any]:
 
 
 def counts_of(pixels: Any) -> list[int]:
-    """Lengths of runs down the columns, zeros first."""
+    """Return run lengths in column order, zeros first."""
     flat = np.r_[0, pixels.T.ravel(), 2]
     ends = np.flatnonzero(np.diff(flat) != 0)
     return [int(n) for n in np.diff(np.r_[0, ends])]
 
 
 def loaded(lib: Any, truths: Json, results: list[Json]) -> tuple[Any, Any]:
-    """Both sides as their classes hold them; copies, since pycocotools writes into rows."""
+    """Load copies of both sides into their classes, because pycocotools modifies rows."""
     with contextlib.redirect_stdout(io.StringIO()):
         truth = lib.COCO()
         truth.dataset = copy.deepcopy(truths)
@@ -185,12 +188,12 @@ def loaded(lib: Any, truths: Json, results: list[Json]) -> tuple[Any, Any]:
 
 
 def evaluated(lib: Any, case: Odd, *, look: bool = False) -> tuple[Any, str]:
-    """The evaluation, and what ``summarize`` printed until it was done or failed.
+    """Return the evaluation, and the output of ``summarize`` until it ended or failed.
 
     Args:
-        lib: pycocotools' names, or ours.
-        case: what is evaluated.
-        look: whether ``evalImgs`` are looked at before they are accumulated.
+        lib: names of pycocotools, or of the drop-in.
+        case: set to evaluate.
+        look: whether ``evalImgs`` is read before the accumulation.
     """
     truth, found = loaded(lib, case.truths, case.results)
     with contextlib.redirect_stdout(io.StringIO()):
@@ -203,12 +206,12 @@ def evaluated(lib: Any, case: Odd, *, look: bool = False) -> tuple[Any, str]:
         evaluation.accumulate()
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.suppress(IndexError):
-        evaluation.summarize()  # which names the third of maxDets
+        evaluation.summarize()  # which indexes the third of maxDets
     return evaluation, printed.getvalue()
 
 
 def same(mine: Any, theirs: Any, at: str = "") -> None:
-    """Equal to the bit, in types and shapes, too."""
+    """Return whether two values are equal to the bit, in type and in shape."""
     if isinstance(theirs, dict):
         assert {*mine} == {*theirs}, at
         for key in theirs:

@@ -1,4 +1,4 @@
-"""Output frames as plain dictionaries, keyed by the columns that tell their rows apart."""
+"""Output frames as dictionaries, by the columns that identify a row."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ NAMES = (
     "metric", "statistic", "label_key", "label_value", "average", "k", "iou_threshold",
     "score_threshold", "area", "max_detections",
 )  # fmt: skip
-"""What tells the rows of a metrics frame apart."""
+"""Columns that identify a row of a metrics frame."""
 
 
 def tidy(key: Key) -> Key:
-    """A key with its floats rounded: frames show thresholds as round decimals."""
+    """Round the floats of a key, as frames show thresholds as round decimals."""
     return tuple(round(x, 9) if isinstance(x, float) else x for x in key)
 
 
 def keyed(rows: Mapping[Key, Any]) -> dict[Key, Any]:
-    """A dictionary with tidy keys."""
+    """Return a dictionary with rounded keys."""
     return {tidy(key): value for key, value in rows.items()}
 
 
 def unique(rows: list[tuple[Key, Any]]) -> dict[Key, Any]:
-    """A dictionary of rows, none of which may stand twice."""
+    """Return rows as a dictionary; no key may repeat."""
     repeated = [key for key, n in Counter(key for key, _ in rows).items() if n > 1]
     assert not repeated, f"rows twice: {repeated[:5]}"
     return dict(rows)
 
 
 def of_slice(frame: pl.DataFrame, name: str | None = None, value: str | None = None) -> Any:
-    """The rows of one slice; of none, by default."""
+    """Return the rows of one slice, by default those without a slice."""
     return frame.filter(
         pl.col("slice").eq_missing(pl.lit(name, pl.String))
         & pl.col("slice_value").eq_missing(pl.lit(value, pl.String))
@@ -43,7 +43,7 @@ def of_slice(frame: pl.DataFrame, name: str | None = None, value: str | None = N
 
 
 def numbers(frame: pl.DataFrame, names: Sequence[str] = NAMES) -> dict[Key, float | None]:
-    """The metrics frame's values; an undefined one must have a reason, a defined one none."""
+    """Return the values of a metrics frame; check that exactly the undefined have a reason."""
     assert frame.filter(pl.col("value").is_nan()).is_empty()
     assert frame.filter(pl.col("value").is_null() != pl.col("reason").is_not_null()).is_empty()
     return unique(
@@ -52,7 +52,7 @@ def numbers(frame: pl.DataFrame, names: Sequence[str] = NAMES) -> dict[Key, floa
 
 
 def agree(ours: Mapping[Key, Any], theirs: Mapping[Key, Any], tolerance: float = 1e-12) -> None:
-    """The same keys, and values that differ by no more than the tolerance."""
+    """Compare keys exactly, and values within the tolerance."""
     assert set(ours) == set(theirs), (
         f"only ours: {sorted(set(ours) - set(theirs), key=repr)[:5]};"
         f" only theirs: {sorted(set(theirs) - set(ours), key=repr)[:5]}"

@@ -1,4 +1,4 @@
-"""Runs of a classifier whose mistakes are planted, so that what a comparison finds is known."""
+"""Classifier runs with planted mistakes, so that the result of a comparison is known."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BASE = frozenset(range(0, N, 10))
 WRONG = {
     "base": BASE,
     "same": BASE,
-    # Three in a hundred more: noise explains it no better than chance would allow.
+    # Three more in a hundred: too many for chance.
     "unlucky": (BASE - {0, 10, 20}) | {1, 51, 101, 151, 201, 251},
     "worse": BASE | set(range(1, N, 5)),
     "better": frozenset(range(0, N, 40)),
@@ -21,13 +21,13 @@ WRONG = {
 
 
 def write(folder: Path, name: str, wrong: Collection[int], ids: Collection[int] = range(N)) -> Path:
-    """Tables of predictions and ground truths under a folder's name; the predictions' path."""
+    """Write tables of predictions and ground truths, and return the path of the predictions."""
     folder.mkdir(parents=True, exist_ok=True)
     truth = ["a" if i % 2 else "b" for i in ids]
     other = {"a": "b", "b": "a"}
     shared = {"datum_id": list(ids), "kind": ["x" if i % 3 else "y" for i in ids]}
-    said = [other[label] if i in wrong else label for i, label in zip(ids, truth, strict=True)]
-    pl.DataFrame({**shared, "label_value": said, "score": [1.0] * len(truth)}).write_parquet(
+    text = [other[label] if i in wrong else label for i, label in zip(ids, truth, strict=True)]
+    pl.DataFrame({**shared, "label_value": text, "score": [1.0] * len(truth)}).write_parquet(
         folder / f"{name}.parquet"
     )
     pl.DataFrame({**shared, "label_value": truth}).write_parquet(folder / "truths.parquet")
@@ -35,7 +35,7 @@ def write(folder: Path, name: str, wrong: Collection[int], ids: Collection[int] 
 
 
 def write_all(folder: Path) -> Path:
-    """Every planted run, and their ground truths."""
+    """Write every planted run with its ground truths."""
     for name, wrong in WRONG.items():
         write(folder, name, wrong)
     return folder

@@ -1,4 +1,4 @@
-"""Assertions on refusals and notes: their codes and facts, not their wording; peaks of memory."""
+"""Assertions on codes and facts of errors and notes, and on peaks of memory."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def refused(
     match: str | None = None,
     **facts: Any,
 ) -> Iterator[pytest.ExceptionInfo[EvalengineError]]:
-    """Expect an error with a code and, among its facts, these.
+    """Expect an error with a code and with these facts.
 
     Args:
         code: expected ``error.code``, or ``kind`` of one of the problems of a table.
         kind: expected class of the error.
-        match: a few words or a number that the message has and no fact, a pattern.
-        **facts: expected items of its facts; others may be there too.
+        match: pattern of a few words or a number that are in the message, but in no fact.
+        **facts: expected items of the facts; there may be others.
 
     Yields:
         The ``ExceptionInfo`` of ``pytest.raises``, for further assertions.
@@ -40,7 +40,7 @@ def refused(
 
 
 class Refusal(str):
-    """Message of an error, which also knows its code and facts."""
+    """Message of an error, with its code and facts."""
 
     error: EvalengineError
 
@@ -50,7 +50,7 @@ class Refusal(str):
         return made
 
     def has(self, code: str, **facts: Any) -> bool:
-        """Fail unless the error, or one of the problems of a table, has this code and facts."""
+        """Fail unless the error, or one problem of a table, has this code and these facts."""
         found = [(self.error.code, self.error.facts)]
         if isinstance(self.error, ChecksFailed):
             found = [(one.kind, one.as_facts()) for one in self.error.problems]
@@ -61,7 +61,7 @@ class Refusal(str):
 
 
 def noted(result: Any, code: str, **facts: Any) -> Finding:
-    """Return the only finding with a code, with ``count``, ``severity`` and facts as given.
+    """Return the only finding with a code; check its ``count``, ``severity`` and facts.
 
     Args:
         result: a scorecard or the report of ``check``.
@@ -76,7 +76,7 @@ def noted(result: Any, code: str, **facts: Any) -> Finding:
 
 
 def peak(*arguments: object) -> tuple[int, int, str]:
-    """Exit status, megabytes at most and messages of a command, run by itself."""
+    """Run a command and return its exit status, peak memory in MB and messages."""
     code = (
         "import sys; from evalengine.cli import main; status = main(sys.argv[1:]);"
         "lines = open('/proc/self/status').read().splitlines();"

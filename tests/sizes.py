@@ -1,4 +1,4 @@
-"""Other sizes for the rest of a test."""
+"""Temporary changes of internal sizes in a test."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from evalengine.schemas.tuning import take, tuning
 
 
 def tune(**changes: Any) -> None:
-    """Change sizes until the test ends, which is when ``conftest`` takes the usual ones again."""
+    """Change sizes until the end of the test, when ``conftest`` restores them."""
     take(structs.replace(tuning(), **changes))

@@ -1,4 +1,4 @@
-"""Small valid tables for the tests of reading and checking, and ways to break them."""
+"""Small valid tables for tests of readers and checks, and functions that break them."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ CORNERS = ["xmin", "ymin", "xmax", "ymax"]
 
 
 def predictions(**columns: Any) -> pl.DataFrame:
-    """Three predictions on two images; columns given replace or add."""
+    """Return three predictions on two images; given columns replace or extend them."""
     return _table({"score": [0.9, 0.8, 0.7]}, columns)
 
 
 def ground_truths(**columns: Any) -> pl.DataFrame:
-    """Three ground truths on the same images; columns given replace or add."""
+    """Return three ground truths on the same images; given columns replace or extend them."""
     return _table({}, columns)
 
 
@@ -42,7 +42,7 @@ def _table(more: dict[str, Any], columns: dict[str, Any]) -> pl.DataFrame:
 def load(
     ours: Any = None, theirs: Any = None, *, datums: Any = None, labels: Any = None, **options: Any
 ) -> Frames:
-    """Frames of the small tables, or of those given."""
+    """Load the small tables, or given ones, as checked frames."""
     return load_frames(
         predictions() if ours is None else ours,
         ground_truths() if theirs is None else theirs,
@@ -56,25 +56,25 @@ def load(
 def refusal(
     ours: Any = None, theirs: Any = None, *, datums: Any = None, labels: Any = None, **options: Any
 ) -> Refusal:
-    """The message with which the tables are refused."""
+    """Return the message of the error that the tables raise."""
     with pytest.raises(EvalengineError) as caught:
         load(ours, theirs, datums=datums, labels=labels, **options)
     return Refusal(caught.value)
 
 
 def note(frames: Frames, kind: str) -> str:
-    """The message of the one note of a kind."""
+    """Return the message of the only note of a kind."""
     found = [note.message for note in frames.notes if note.kind == kind]
     assert len(found) == 1, [note.kind for note in frames.notes]
     return found[0]
 
 
 def counted(frames: Frames, kind: str) -> tuple[int | None, list[Any]]:
-    """The count of the one note of a kind, and the ids it names."""
+    """Return the count of the only note of a kind, and the ids it names."""
     (found,) = [note for note in frames.notes if note.kind == kind]
     return found.count, list(found.lowest)
 
 
 def kinds(frames: Frames) -> set[str]:
-    """The kinds of all notes."""
+    """Return the kinds of all notes."""
     return {note.kind for note in frames.notes}

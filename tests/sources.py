@@ -1,4 +1,4 @@
-"""Strings and warnings in the package's source, parsed once for all tests of messages."""
+"""Strings and warnings in the source of the package, parsed once for all tests of messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Source(NamedTuple):
     Attributes:
         strings: place and text of every string with a space, without docstrings.
         words: all strings in ``engine``.
-        warnings: codes of the notes that ``engine`` makes warnings.
+        warnings: codes of the notes that ``engine`` raises to warnings.
     """
 
     strings: list[tuple[str, str]]

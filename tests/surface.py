@@ -58,13 +58,13 @@ INTERNAL = frozenset(
         "whole",
     ]
 )
-"""Attributes of results that the engine reads; no documentation names them."""
+"""Attributes of results that only the engine reads and that are not documented."""
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
 def surface() -> str:
-    """Every part of the surface, as one text."""
+    """Return every part of the surface as one text."""
     parts = {
         "Python: import evalengine as ee": python(),
         "Python: drop-ins, evalengine.compat": drop_ins(),
@@ -83,7 +83,7 @@ def surface() -> str:
 
 
 def python() -> Iterator[str]:
-    """Public names with their signatures; classes with attributes and methods."""
+    """List public names with their signatures, and classes with attributes and methods."""
     returned = results()
     instances = {type(result).__name__: result for result in returned.values()}
     for name in sorted(ee.__all__):
@@ -101,7 +101,7 @@ def python() -> Iterator[str]:
 
 
 def _class(kind: type, instance: Any) -> Iterator[str]:
-    """A class; of those that only the engine makes, an instance tells the attributes."""
+    """Describe a class; for those that only the engine makes, an instance gives the attributes."""
     bases = ", ".join(base.__name__ for base in kind.__bases__ if base is not object)
     yield f"class {kind.__name__}" + (f"({bases})" if issubclass(kind, Exception) else "")
     if kind is ee.Options or issubclass(kind, Exception):
@@ -127,7 +127,7 @@ def _class(kind: type, instance: Any) -> Iterator[str]:
 
 
 def signature(call: Any) -> str:
-    """A signature, one parameter a line where it has more than three."""
+    """Format a signature, with one parameter per line if it has more than three."""
     found = inspect.signature(call)
     pieces = []
     kind = None
@@ -149,13 +149,13 @@ def signature(call: Any) -> str:
 
 
 def annotation(value: Any) -> str:
-    """A type as its author wrote it, without the modules of names."""
+    """Format a type as its author wrote it, without modules of names."""
     text = value if isinstance(value, str) else inspect.formatannotation(value)
     return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Z_])", "", text)
 
 
 def shown(value: Any) -> str:
-    """A value as text that is the same in every process; sets are sorted."""
+    """Format a value as text that is the same in every process; sets are sorted."""
     if isinstance(value, set | frozenset):
         return "{" + ", ".join(sorted(map(shown, value))) + "}"
     if isinstance(value, dict):
@@ -166,22 +166,23 @@ def shown(value: Any) -> str:
 
 
 def drop_ins() -> Iterator[str]:
-    """Names of the modules that mirror other tools."""
+    """List the modules that mirror other tools."""
     for name in COMPAT:
         module = import_module(f"evalengine.compat.{name}")
         yield f"{name}: {', '.join(sorted(module.__all__))}"
 
 
 def options() -> Iterator[str]:
-    """Options with their types and defaults."""
+    """List options with their types and defaults."""
     for field in msgspec.structs.fields(ee.Options):
         kind = annotation(ee.Options.__annotations__[field.name].__origin__)
         yield f"{field.name}: {kind} = {shown(field.default)}"
 
 
 def named() -> str:
-    """Module with the options as keywords: a tuple may be any iterable or one item; words of tasks
-    and dialects are literal types.
+    """Return a module with the options as keywords.
+
+    A tuple may be any iterable or one item; names of tasks and dialects are literal types.
     """
     head, _, rest = NAMED.read_text("utf-8").partition("Task = ")
     words = {
@@ -205,7 +206,7 @@ def named() -> str:
 
 
 def defaults() -> Iterator[str]:
-    """Defaults that a dialect sets; of others than standard, those that differ from it."""
+    """List the defaults of dialects: of all for standard, and of those that differ for others."""
     for task in NAMES:
         standard = {name: dialects.get(task, "standard").default(name) for name in FIELDS}
         for name in dialects.names(task):
@@ -219,7 +220,7 @@ def defaults() -> Iterator[str]:
 
 
 def commands() -> Iterator[str]:
-    """Commands with their arguments and options."""
+    """List commands with their arguments and options."""
     score = cli.commands["score"]
     generated = {
         param.name: parameter(param)
@@ -243,7 +244,7 @@ def commands() -> Iterator[str]:
 
 
 def walked(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
-    """Every command below a group, with the words that call it."""
+    """Yield every command below a group, with the words that call it."""
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
@@ -254,7 +255,7 @@ def walked(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]
 
 
 def parameter(param: click.Parameter) -> str:
-    """An argument or option: names, values, default."""
+    """Describe an argument or option: names, values, default."""
     if isinstance(param, click.Argument):
         name = str(param.name).upper() + ("..." if param.nargs == -1 else "")
         return name if param.required else f"[{name}]"
@@ -276,7 +277,7 @@ def parameter(param: click.Parameter) -> str:
 
 
 def exit_codes() -> Iterator[str]:
-    """What the command returns."""
+    """List the exit codes of the command."""
     yield f"{DONE} done"
     yield f"{GATE_FAILED} a gate failed, or a warning under check or --strict"
     yield f"{BAD_INPUT} wrong usage or bad input"
@@ -285,7 +286,7 @@ def exit_codes() -> Iterator[str]:
 
 
 def job_file() -> Iterator[str]:
-    """Keys of a job file with their types and defaults."""
+    """List keys of a job file with their types and defaults."""
     for title, kind in (("", Job), ("inputs", JobInputs), ("outputs", JobOutputs)):
         yield from _keys(title, kind)
     yield from _keys("report", JobReport)
@@ -299,7 +300,7 @@ def _keys(title: str, kind: type[msgspec.Struct]) -> Iterator[str]:
 
 
 def tables() -> Iterator[str]:
-    """Columns of input tables, with the other names that are recognised."""
+    """List columns of input tables, with their aliases."""
     for table in TABLES:
         yield f"{table.task}, {table.side}"
         for mark, columns in (("*", table.required), (" ", table.optional)):
@@ -310,7 +311,7 @@ def tables() -> Iterator[str]:
 
 
 def frames() -> Iterator[str]:
-    """Columns and dtypes of the frames of results, and of what is found in them."""
+    """List columns and dtypes of the frames of results and findings."""
     for name, schema in FRAMES.items():
         yield from _frame(name, schema)
     yield from _frame("metrics, with intervals, also", ESTIMATES)
@@ -334,7 +335,7 @@ def _frame(name: str, schema: Any) -> Iterator[str]:
 
 @cache
 def results() -> dict[str, Any]:
-    """Results of the calls that return neither a scorecard nor a plain value, of small tables."""
+    """List results of the calls that return neither a scorecard nor a plain value."""
     rows = range(60)
     table = pl.DataFrame(
         {
@@ -379,7 +380,7 @@ def results() -> dict[str, Any]:
 
 
 def metric_names() -> Iterator[str]:
-    """Metrics of each task: averages, direction, frame, other names."""
+    """List metrics of each task: averages, direction, frame, other names."""
     for task in NAMES:
         yield task
         for name in metrics.names(task):

@@ -1,4 +1,4 @@
-"""Metrics with a cut-off in their name: how they are read, and what they are computed at."""
+"""Metrics with a cut-off in their name: parsing and computation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PREDICTIONS = pl.DataFrame(
     }
 )
 AT = {1: 0.25, 2: 0.5, 3: 0.75, 4: 1.0}
-"""k -> top-k accuracy: the label of datum i stands at rank i."""
+"""k -> top-k accuracy: the label of datum i is at rank i."""
 
 
 def cut_offs(metrics, **options):
@@ -32,13 +32,13 @@ def cut_offs(metrics, **options):
 
 
 @given(st.text(st.characters(exclude_characters="@"), min_size=1), st.integers(0, 10**9 - 1))
-def test_name_and_cut_off_are_parted(name, k):
+def test_name_and_cut_off_are_separated(name, k):
     assert parse_metric(name) == Asked(name, None)
     assert parse_metric(f"{name}@{k}") == Asked(name, k)
 
 
 @pytest.mark.parametrize("behind", ["", "-1", "1.5", "x", " 3", "3@4", "1e3", "²", "9" * 10])
-def test_what_is_no_cut_off_is_refused(behind):
+def test_invalid_cut_offs_are_refused(behind):
     with refused("option_value", OptionError, option="metrics"):
         parse_metric(f"nDCG@{behind}")
 
@@ -63,7 +63,7 @@ def test_cut_offs_in_names_and_in_the_option(metrics, options, ks):
     assert card.options.metrics == ((metrics,) if isinstance(metrics, str) else tuple(metrics))
 
 
-def test_other_metrics_do_not_notice():
+def test_other_metrics_are_unaffected():
     assert cut_offs(["Accuracy", "TopKAccuracy@3", "F2"]) == {3: 0.75}
 
 
@@ -90,18 +90,18 @@ def test_a_task_without_cut_offs_says_so():
         ee.explain(task="detection", metrics=["mAP@5"])
 
 
-def test_several_labels_a_datum_have_no_top_k_under_any_name():
+def test_several_labels_per_datum_have_no_top_k_under_any_name():
     with refused("option_unfit", OptionError, option="metrics", value=["TopKAccuracy"]):
         ee.score(PREDICTIONS, TRUTHS, metrics=["TopKAccuracy@3"], multilabel=True)
 
 
-def test_the_plan_tells_cut_offs_and_finds_the_task_by_such_names():
+def test_the_plan_lists_cut_offs_and_infers_the_task():
     said = ee.explain(metrics=["F0.5", "TopKAccuracy@3", "TopKAccuracy"], k=[2])
     assert "task      classification" in said
     assert "metrics   F0.5, TopKAccuracy (k 2, 3)\n" in said
 
 
-def test_one_value_by_the_name_it_was_asked_for():
+def test_one_value_by_the_requested_name():
     card = ee.score(PREDICTIONS, TRUTHS, metrics=["TopKAccuracy@3", "TopKAccuracy@2"])
     assert card.value("TopKAccuracy@3") == card.value("TopKAccuracy", k=3) == 0.75
     with pytest.raises(ResultError, match="two cut-offs"):

@@ -1,4 +1,4 @@
-"""Cells become rows whose columns have the dtypes of the frame's schema, whatever cells have."""
+"""Cells become rows with the dtypes of the frame's schema, whatever dtypes the cells have."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LABELS = Labels(
 @pytest.mark.parametrize("dtype", [np.bool_, np.uint8, np.int32, np.float32, np.float64])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_columns_have_the_dtypes_of_the_schema(dtype: Any, weighted: bool) -> None:
-    """Counts are whole numbers, or sums of weights; frames of several metrics are put together."""
+    """Counts are integers, or sums of weights; frames of several metrics are concatenated."""
     numbers = np.array([0, 1], dtype)
     cells = Cells(axes=("label",), columns={"value": numbers, "support": numbers}, shape=(2,))
     schema = frame_schema("metrics", label=pl.String(), weighted=weighted)
@@ -39,7 +39,7 @@ def test_columns_have_the_dtypes_of_the_schema(dtype: Any, weighted: bool) -> No
 
 
 def test_parts_with_other_columns_become_one_frame() -> None:
-    """Arrays, constants and values on axes may share a column; what a part lacks is null."""
+    """Arrays, constants and values on axes may share a column; missing columns are null."""
     of_labels = Cells(
         axes=("label",),
         columns={"value": np.array([np.nan, 1.0]), "support": np.array([2, 3])},

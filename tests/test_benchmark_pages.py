@@ -1,4 +1,4 @@
-"""The summary of the benchmarks has no figure that its pages do not have."""
+"""Every figure in the summary of the benchmarks is on one of its pages."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ ROWS = re.findall(r"^\| \[(.+?)\]\((.+?)\) \| (.+) \|$", SUMMARY.partition("\n- 
 
 
 def anchor(heading: str) -> str:
-    """As the site makes one of a heading."""
+    """Return the anchor that the site makes of a heading."""
     return re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower())
 
 
 def tables(link: str) -> list[list[list[str]]]:
-    """Rows of cells of the tables in the section that a link leads to."""
+    """Return rows of cells of the tables in the section that a link leads to."""
     page, _, part = link.partition("#")
     sections = re.split(r"^## ", (ROOT / "docs" / page).read_text("utf-8"), flags=re.M)
     [text] = [text for text in sections[1:] if not part or anchor(text.partition("\n")[0]) == part]
@@ -32,7 +32,7 @@ def tables(link: str) -> list[list[list[str]]]:
 
 
 def quotients(link: str, column: str) -> set[str]:
-    """A figure of evalengine's by a peer's, of every column whose heading begins so."""
+    """Return evalengine's figure divided by a peer's, for every column whose heading begins so."""
     found = set[str]()
     for header, _, *rows in tables(link):
         for place, name in enumerate(header):
@@ -50,8 +50,8 @@ def quotients(link: str, column: str) -> set[str]:
     return found
 
 
-def ends(cell: str) -> tuple[float, float]:
-    """The lowest and the highest figure of a cell."""
+def extremes(cell: str) -> tuple[float, float]:
+    """Return the lowest and the highest figure of a cell."""
     low, _, high = cell.partition(" to ")
     return float(low), float(high or low)
 
@@ -64,11 +64,11 @@ def test_figures_of_the_summary_are_those_of_the_pages(work: str, link: str, res
     cells = {cell for table in tables(link) for row in table for cell in row}
     assert {theirs, ours} <= cells, work
     inside, whole, memory = (ratio.strip("*") for ratio in ratios)
-    low, high = ends(inside or whole)
-    assert low >= ends(ours)[0] / ends(theirs)[1] - 0.006
-    assert high <= ends(ours)[1] / ends(theirs)[0] + 0.006
+    low, high = extremes(inside or whole)
+    assert low >= extremes(ours)[0] / extremes(theirs)[1] - 0.006
+    assert high <= extremes(ours)[1] / extremes(theirs)[0] + 0.006
     for said in ratios:
-        assert not said or said.startswith("**") == (ends(said.strip("*"))[1] > 1), work
+        assert not said or said.startswith("**") == (extremes(said.strip("*"))[1] > 1), work
     if inside and whole:
         assert whole in cells | quotients(link, "whole"), work
     if memory:

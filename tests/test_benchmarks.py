@@ -1,6 +1,4 @@
-"""The benchmarks' sets, comparisons and pages; the contenders that are installed agree on small
-sets.
-"""
+"""Data, comparisons and pages of the benchmarks; installed contenders agree on small sets."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ TEXTS = 0.004  # 4 queries of texts
 
 @pytest.fixture
 def module(monkeypatch):
-    """Import a module of the benchmarks by its name, which a folder of tests may bear too."""
+    """Import a module of the benchmarks by name; a folder of tests may have the same name."""
     for path in BENCHMARKS.glob("*.py"):
         monkeypatch.delitem(sys.modules, path.stem, raising=False)
     monkeypatch.syspath_prepend(BENCHMARKS)
@@ -46,7 +44,7 @@ def numbers(module: Any, name: str, folder: Path) -> array[float]:
     return array("d", (math.nan if x is None else x for x in found))
 
 
-def test_costs_are_medians_beside_what_was_told(module, capsys):
+def test_costs_are_medians_with_the_reported_values(module, capsys):
     measuring = module("measuring")
     done = measuring.in_turn({"one": [sys.executable, "-c", "print([0.5, 1])"]}, 2)
     assert [run.output for run in done["one"]] == ["[0.5, 1]\n"] * 2
@@ -149,7 +147,7 @@ def test_contenders_on_masks_agree(module, tmp_path):
 
 
 def test_contenders_on_pairs_of_polygons_agree(module, tmp_path):
-    """Those in a loop do every hundredth image, and are said to have done all of them."""
+    """Contenders in a loop run every hundredth image, and report all of them."""
     data: ModuleType = module("masks_data")
     module("making").make(data.SECTIONS["pairs"], tmp_path, 0.002, seed=1)
     corners = pl.read_parquet(tmp_path / "predictions.parquet")["polygon"].list.first().list.len()
@@ -170,7 +168,7 @@ def test_contenders_on_pairs_of_polygons_agree(module, tmp_path):
 
 
 def test_two_detectors_compared(module, tmp_path):
-    """The differences of COCO's twelve numbers, of a model and one that is worse."""
+    """The differences of COCO's twelve values between a model and a worse one agree."""
     module("making").make(
         module("intervals_detection_data").SECTIONS["images-1000"], tmp_path, 0.05, 1
     )
@@ -202,7 +200,7 @@ def test_contenders_by_pycocotools_calls_agree(module, tmp_path, section):
 
 
 def test_calls_of_scikit_learn_agree(module):
-    """All of them are in tests/compat; here that both sides are called alike."""
+    """tests/compat compares all of them; this checks that both sides are called alike."""
     script = module("compat_calls")
     ours, theirs = (
         dict(script.sklearn_calls(importlib.import_module(home), 150))
@@ -212,7 +210,7 @@ def test_calls_of_scikit_learn_agree(module):
         assert ours[name]() == pytest.approx(theirs[name](), rel=1e-12), name
 
 
-def test_calls_of_what_is_not_installed_are_left_out(module, monkeypatch, capsys):
+def test_calls_of_missing_packages_are_skipped(module, monkeypatch, capsys):
     script = module("compat_calls")
     monkeypatch.setattr(sys, "argv", ["compat_calls.py", "torchmetrics"])
     script.main()
@@ -243,7 +241,7 @@ def test_every_section_has_its_place_and_its_set(module, name):
 
 
 def result(section: str, contenders: dict[str, tuple[float, float]]) -> dict[str, Any]:
-    """A result whose contenders took so long and differ by so much."""
+    """Make a result whose contenders took so many seconds and differ by so much."""
     return {
         "section": section,
         "scale": 1.0,
@@ -292,8 +290,8 @@ def test_tables_of_workers_are_those_that_are_made(module, task, tmp_path):
     assert sorted(workers.tables(options)) == sorted(tmp_path.iterdir())
 
 
-def test_two_workers_stand_beside_one(module):
-    """A page of made figures: what is halved is the workers' CPU, and 0.61 misses the goal."""
+def test_two_workers_are_next_to_one(module):
+    """On a page of made figures, the workers' CPU is halved, and 0.61 misses the target."""
     workers = module("workers")
 
     def run(n: int, wall: float, own: float) -> dict[str, Any]:
@@ -316,7 +314,7 @@ def test_two_workers_stand_beside_one(module):
 
 
 def test_pairs_of_texts_for_two_workers(module, tmp_path):
-    """As many as were asked for, and in several row groups where they are many."""
+    """There are as many as requested, in several row groups if they are many."""
     workers = module("workers")
     options = type("Options", (), {"task": "text", "images": 300, "folder": tmp_path})()
     workers.make(options)
@@ -329,7 +327,7 @@ def test_pairs_of_texts_for_two_workers(module, tmp_path):
 _MACHINE = dict.fromkeys(("cpu", "cores", "load_average", "system", "python"), "")
 
 
-def test_no_way_of_evalengine_is_a_peer(module):
+def test_evalengine_is_not_its_own_peer(module):
     page = module("text_reporting").page
     given = {"evalengine-1": (2, 0), "evalengine-1-cold": (1, 0), "rouge-score-rs": (4, 0)}
     text = page(result("rouge-first", given))
@@ -342,7 +340,7 @@ def test_no_way_of_evalengine_is_a_peer(module):
 
 
 def test_processes_keep_their_bytecode(module, monkeypatch, tmp_path):
-    """As installed packages have it, whatever the shell says that benchmarks are started from."""
+    """They have it as installed packages do, whatever environment benchmarks are started from."""
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     (tmp_path / "one.py").write_text("import sys\nsaid = sys.dont_write_bytecode\n")
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import one; print(one.said)"

@@ -1,4 +1,4 @@
-"""Lines to cite: digests of tables, the line of a scorecard, and ``evalengine verify``."""
+"""Citation lines: digests of tables, the line of a scorecard, and ``evalengine verify``."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def slow_text(data: bytes) -> int:
 
 
 def slow_word(text: str) -> int:
-    """The hash of a text: that of the integer whose decimal text it is, if there is one."""
+    """Hash a text like the integer that it denotes in decimal, if there is one."""
     if re.fullmatch(r"0|-?[1-9]\d*", text) and abs(int(text)) < 2**63:
         return int(text) & MASK
     return slow_text(text.encode())
 
 
 def slow_digest(rows: list[dict[str, int | str | None]]) -> str:
-    """The digest of rows of integers and texts, from its definition."""
+    """Compute the digest of rows of integers and texts by its definition."""
     import zlib
 
     total = 0
@@ -73,7 +73,7 @@ def test_the_digest_is_its_definition() -> None:
 
 
 def test_digests_are_pinned() -> None:
-    """Cited lines contain them: they may never change."""
+    """Cited lines contain digests, so they may never change."""
     table = pl.DataFrame(
         {
             "datum_id": [1, 2, 3],
@@ -176,7 +176,7 @@ def test_coco_files_and_their_tables_give_one_line(tmp_path: Path, boxes) -> Non
     assert ee.score(*tables, dialect="coco").cite == line
 
 
-def test_options_that_differ_from_the_dialects_defaults_stand_in_the_line(boxes) -> None:
+def test_options_other_than_the_dialects_defaults_are_in_the_line(boxes) -> None:
     def options(**given) -> str:
         return read_line(ee.score(*boxes, **given).cite).options
 
@@ -192,7 +192,7 @@ def test_options_that_differ_from_the_dialects_defaults_stand_in_the_line(boxes)
     assert "label_value" in options(where=asked, label_map={"cat": "pet"})
 
 
-def test_options_that_are_tables_stand_as_digests(tmp_path: Path, boxes, capsys) -> None:
+def test_options_that_are_tables_appear_as_digests(tmp_path: Path, boxes, capsys) -> None:
     table = pl.DataFrame({"label_value": ["cat"], "new_label_value": ["pet"]})
     table.write_csv(tmp_path / "map.csv")
     of_table = ee.score(*boxes, label_map=table).cite
@@ -244,12 +244,12 @@ def test_rows_of_large_files_are_kept_for_one_scorecard(boxes, tmp_path, monkeyp
 def test_tables_of_paths_have_no_digest() -> None:
     assert digest_of(pl.DataFrame({"raster": ["a.png"]})) == UNKNOWN
     line = "evalengine 0.1.0 | panoptic coco | n 3 | pred ? gt ? | PQ 0.5000"
-    said, _, loose = differences(read_line(line), read_line(line))
-    assert said == []
+    output, _, loose = differences(read_line(line), read_line(line))
+    assert output == []
     assert [one.split(":")[0] for one in loose] == ["pred", "gt"]
     known = read_line(line.replace("?", "9c0e9c0e"))
-    said, _, loose = differences(read_line(line), known)
-    assert said == []
+    output, _, loose = differences(read_line(line), known)
+    assert output == []
     assert len(loose) == 2
 
 
@@ -272,10 +272,10 @@ def test_numbers_are_equal_to_the_digits_of_the_line() -> None:
     head = "evalengine 0.1.0 | detection coco | n 5 | pred 1f3a1f3a gt 9c0e9c0e | AP "
     found = read_line(f"{head}0.4926 [0.4811, 0.5049]")
     assert differences(read_line(f"{head}0.493 [0.481, 0.505]"), found) == ([], [], [])
-    said, _, _ = differences(read_line(f"{head}0.492 [0.481, 0.505]"), found)
-    assert said == ["AP (value): line 0.492, here 0.4926"]
-    said, _, _ = differences(read_line(f"{head}0.493"), found)
-    assert [one.split(":")[0] for one in said] == ["AP (lower)", "AP (upper)"]
+    output, _, _ = differences(read_line(f"{head}0.492 [0.481, 0.505]"), found)
+    assert output == ["AP (value): line 0.492, here 0.4926"]
+    output, _, _ = differences(read_line(f"{head}0.493"), found)
+    assert [one.split(":")[0] for one in output] == ["AP (lower)", "AP (upper)"]
     small, counted = read_line(f"{head}0.0012"), read_line(f"{head}7")
     assert differences(small, small) == differences(counted, counted) == ([], [], [])
 
@@ -283,16 +283,16 @@ def test_numbers_are_equal_to_the_digits_of_the_line() -> None:
 @pytest.mark.parametrize(("few", "digits"), [("0", "1 digit"), ("0.5", "1 digit"), ("0.49", "2")])
 def test_numbers_of_few_digits_are_noted(few: str, digits: str) -> None:
     head = "evalengine 0.1.0 | detection coco | n 5 | pred 1f3a1f3a gt 9c0e9c0e | AP "
-    said, _, loose = differences(read_line(f"{head}{few}"), read_line(f"{head}0.4926"))
-    assert said == []
+    output, _, loose = differences(read_line(f"{head}{few}"), read_line(f"{head}0.4926"))
+    assert output == []
     assert len(loose) == 1
     assert digits in loose[0]
 
 
 def test_counts_of_zero_are_shown() -> None:
     line = "evalengine 0.1.0 | detection coco | n 300 | pred 1f3a1f3a gt 9c0e9c0e"
-    said, _, _ = differences(read_line(line), read_line(line.replace("300", "0")))
-    assert said == ["n: line 300, here 0"]
+    output, _, _ = differences(read_line(line), read_line(line.replace("300", "0")))
+    assert output == ["n: line 300, here 0"]
 
 
 @pytest.mark.parametrize("around", ["{}.", "({},", "`{}`", '"{}";', " {}\n"])
@@ -333,10 +333,10 @@ def test_verify(tmp_path: Path, boxes, capsys) -> None:
     assert main(["verify", line, written(changed, tmp_path / "c.parquet"), files[1]]) == 1
     assert "differs: pred: line " in capsys.readouterr().out
     assert main(["verify", line, *files, "--seed", "4"]) == 1
-    said = capsys.readouterr().out
-    assert "differs: AP (" in said
-    assert "also: options: " in said
-    assert "pred" not in said.split("also")[0]
+    output = capsys.readouterr().out
+    assert "differs: AP (" in output
+    assert "also: options: " in output
+    assert "pred" not in output.split("also")[0]
     assert main(["verify", "AP 0.5", *files]) == 2
 
 

@@ -1,4 +1,4 @@
-"""Damaged files: refused with a reason, never scored and never an internal error."""
+"""Damaged files are refused with a reason, never scored, and cause no internal error."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ def test_masks_and_panoptic_maps_of_a_damaged_png(tmp_path: Path) -> None:
         ee.score(file, file)
 
 
-def test_what_a_png_may_have(tmp_path: Path) -> None:
-    """A text chunk with a wrong CRC and bytes after the image harm no pixel."""
+def test_harmless_faults_of_a_png(tmp_path: Path) -> None:
+    """A text chunk with a wrong CRC and bytes after the image change no pixel."""
     write(tmp_path / "good.png", MAP)
     data = (tmp_path / "good.png").read_bytes()
     text = chunk(b"tEXt", b"a\0b")[:-4] + b"oops"
@@ -136,7 +136,7 @@ NUMBERS = [
 
 
 @pytest.mark.parametrize(("name", "text"), NUMBERS)
-def test_numbers_that_no_column_holds(tmp_path: Path, name: str, text: str) -> None:
+def test_numbers_that_fit_no_dtype(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(ee.ReadError, match=name):
         ee.convert(tmp_path / name, out=tmp_path / "out")
@@ -153,7 +153,7 @@ def test_a_mask_over_the_edge(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", ["oops", "inf", "-5"])
-def test_sizes_of_images_that_are_none(tmp_path: Path, width: str) -> None:
+def test_invalid_sizes_of_images(tmp_path: Path, width: str) -> None:
     (tmp_path / "labels").mkdir()
     (tmp_path / "labels" / "a.txt").write_text("0 0.5 0.5 0.2 0.2\n")
     (tmp_path / "sizes.csv").write_text(f"datum_id,width,height\na,{width},9\nb,9,9\n")
@@ -171,7 +171,7 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_compressed_tables(tables: Path) -> None:
-    """Damage is found where the file is opened; a file with the same rows is the only other end."""
+    """Every damaged file is refused when it is opened."""
     data = gzip.compress((tables / "p.csv").read_bytes())
     rng = np.random.default_rng(1)
     for _ in range(25):
@@ -187,7 +187,7 @@ OUTPUTS = ('folder = "/"', 'folder = "a\\u0000b"', 'lineage = "a\\u0000b"', 'his
 
 
 @pytest.mark.parametrize("outputs", OUTPUTS)
-def test_folders_of_jobs_that_cannot_be(tables: Path, outputs: str) -> None:
+def test_impossible_folders_of_jobs(tables: Path, outputs: str) -> None:
     (tables / "job.toml").write_text(
         'name = "n"\n[inputs]\npredictions = "p.csv"\nground_truths = "g.csv"\n[outputs]\n'
         + outputs
@@ -196,7 +196,7 @@ def test_folders_of_jobs_that_cannot_be(tables: Path, outputs: str) -> None:
 
 
 @pytest.mark.parametrize("value", ["max_retries=0", "max_retries=x", "retry_timeout_ms=-1"])
-def test_options_of_a_store_that_cannot_be(value: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_impossible_options_of_a_store(value: str, capsys: pytest.CaptureFixture[str]) -> None:
     paths = ["s3://b/x.parquet", "s3://b/y.parquet"]
     assert main(["check", *paths, "--storage-option", value]) == 2
     assert "cannot be used" in capsys.readouterr().err
@@ -229,7 +229,9 @@ def test_outputs_that_cannot_be_written(tables: Path, capsys: pytest.CaptureFixt
         assert "should not happen" not in capsys.readouterr().err, line
 
 
-def test_results_that_somebody_else_wrote(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_results_written_by_other_programs(
+    tables: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     main(["score", "p.csv", "g.csv", "--out", "run"])
     path = tables / "run" / "run.json"
     said = json.loads(path.read_text())
@@ -257,7 +259,7 @@ def test_coco_that_is_not_utf8(tmp_path: Path) -> None:
 
 
 def test_a_stored_tally_that_was_altered(tables: Path) -> None:
-    """A flipped bit of its head or directory is an error of its own, or changes nothing."""
+    """A flipped bit in the header or directory raises a specific error, or changes nothing."""
     main(["score", "p.csv", "g.csv", "--out", "run"])
     path = tables / "run" / "tally.zip"
     data = path.read_bytes()
@@ -294,7 +296,7 @@ def test_a_stored_tally_that_inflates(tables: Path) -> None:
 
 
 def traced(call: Callable[[], None]) -> int:
-    """Bytes of Python that a call takes at most."""
+    """Return the peak of Python's memory during a call, in bytes."""
     tracemalloc.start()
     try:
         call()

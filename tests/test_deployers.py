@@ -1,4 +1,4 @@
-"""What docs/scale.md says of Dask's deployers, held against their own commands and scripts."""
+"""Statements about Dask's deployers in docs/scale.md, compared with their commands and scripts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SNIPPETS = re.findall(r"^```py\n(.*?)^```$", PAGE, re.S | re.M)
 
 
 def arguments(function: str) -> dict[str, Any]:
-    """Keyword arguments of the one call of a function on the page."""
+    """Return the keyword arguments of the only call of a function on the page."""
     (call,) = [
         node
         for snippet in SNIPPETS
@@ -27,7 +27,7 @@ def arguments(function: str) -> dict[str, Any]:
 
 
 def options(command: str) -> set[str]:
-    """Options that ``dask worker`` or ``dask scheduler`` takes."""
+    """Return the options of ``dask worker`` or ``dask scheduler``."""
     module = pytest.importorskip(f"distributed.cli.dask_{command}")
     return {name for param in module.main.params for name in (*param.opts, *param.secondary_opts)}
 
@@ -41,7 +41,7 @@ def test_commands_by_hand_are_those_of_dask() -> None:
 
 
 def test_pods_start_commands_that_there_are() -> None:
-    """Releases of distributed without ``dask-worker`` have ``dask worker`` alone."""
+    """Releases of distributed without ``dask-worker`` have only ``dask worker``."""
     command = arguments("make_cluster_spec")["worker_command"]
     assert command[:2] == ["dask", "worker"]
     assert command[command.index("--nthreads") + 1] == "1"
@@ -54,7 +54,7 @@ def test_pods_start_commands_that_there_are() -> None:
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_slurm_gets_a_job_of_one_thread() -> None:
-    """The script that dask-jobqueue makes of the page's call, which needs no Slurm."""
+    """The script that dask-jobqueue makes from the page's call does not require Slurm."""
     jobqueue = pytest.importorskip("dask_jobqueue")
     given = arguments("SLURMCluster")
     with jobqueue.SLURMCluster(**given, scheduler_options={"dashboard_address": None}) as cluster:

@@ -1,4 +1,4 @@
-"""What people and programs see of a scorecard."""
+"""Scorecards as shown to people and programs."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class TestTable:
         show(fabricated.card(), "table", out)
         assert "\x1b[1m" in out.getvalue()
 
-    def test_of_many_labels_the_ends_are_shown(self) -> None:
+    def test_of_many_labels_the_best_and_worst_are_shown(self) -> None:
         card = many(50)
         rows = [line.split() for line in shown(card).splitlines() if line.startswith("  class")]
         aps = card.metrics.filter(metric="APAveragedOverIOUs", label_key="label")["value"]
@@ -96,7 +96,7 @@ class TestTable:
         assert text.count("class ") == 15
         assert "more" not in text
 
-    def test_undefined_labels_give_way_to_defined_ones(self) -> None:
+    def test_defined_labels_are_shown_before_undefined_ones(self) -> None:
         rows = [row for i in range(30) for row in fabricated.of_label(f"seen {i}", i / 100)]
         rows += [row for i in range(30) for row in fabricated.of_label(f"unseen {i}", None)]
         text = shown(fabricated.card(rows))
@@ -294,7 +294,7 @@ class TestPromptAndNotebook:
         assert "frames: metrics" in text
         assert len(text.splitlines()) < 12
 
-    def test_repr_of_nothing(self) -> None:
+    def test_repr_without_values(self) -> None:
         assert "no numbers" in repr(fabricated.card([]))
 
     def test_html_is_escaped(self) -> None:
@@ -314,7 +314,7 @@ class TestPromptAndNotebook:
 
 
 class TestWidth:
-    """However narrow a terminal is, no digit is cut: names give way, then columns."""
+    """At any width digits are complete: names are shortened first, then columns removed."""
 
     @pytest.mark.parametrize("width", [20, 24, 31, 40, 56, 72, 80, 100, 132, 200, 250])
     @pytest.mark.parametrize("n", [3, 40])
@@ -341,7 +341,7 @@ class TestWidth:
                 } | {str(i) for i in range(n)}, line
 
 
-def test_what_rows_weigh_is_rounded() -> None:
+def test_weights_of_rows_are_rounded() -> None:
     table = {"actual": ["a", "a", "b"], "predicted": ["a", "b", "b"], "weight": [0.1, 0.2, 2.0]}
     text = shown(ee.score(table, metrics=["Recall"]), "markdown")
     assert "| a | 0.3333 | 0.30 |" in text

@@ -1,4 +1,4 @@
-"""Whole frames for people, in the shell's every format, and what the tables leave to them."""
+"""Complete frames in every format of the command, and what the tables do not show."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ class TestFrames:
 
 
 class TestNothingIsHidden:
-    """Of every metric that was asked for, the table shows numbers or says where they are."""
+    """For every requested metric the table shows values, or states where they are."""
 
     @pytest.mark.parametrize("task", ["detection", "classification"])
-    def test_each_alone_and_beside_what_the_layout_places(self, task: str) -> None:
+    def test_each_metric_alone_and_with_those_of_the_layout(self, task: str) -> None:
         table = ee.metrics_table().filter(task=task, frame="metrics")
         for name in table["name"]:
-            needs = get(task, name).needs  # of what the example's boxes do not carry
+            needs = get(task, name).needs  # fields that the example's boxes do not have
             if any(
                 "keypoints" in one or one in ("places", "true positives", "angles") for one in needs
             ):
@@ -100,7 +100,7 @@ class TestNothingIsHidden:
                 rf"more columns?\b.*{re.escape(name)}", beside
             ), name
 
-    def test_counts_and_f1_of_labels_stand_beside_ap(self) -> None:
+    def test_counts_and_f1_of_labels_are_next_to_ap(self) -> None:
         text = table_of(example("detection", metrics=["AP", "Counts", "F1"]))
         line = next(line for line in text.splitlines() if "car " in line)
         assert line.split()[1:] == ["0.7586", "0.5508", "105", "5", "54", "0.7807", "159"]
@@ -161,7 +161,7 @@ class TestReliability:
 
 
 def some_number(card: ee.Scorecard, name: str) -> str:
-    """A number of the metric as a table shows it: of its threshold nearest 0.5."""
+    """Return a value of the metric as a table shows it, at the threshold nearest 0.5."""
     rows = card.metrics.filter(metric=name).drop_nulls("value")
     for column in ("iou_threshold", "score_threshold"):
         if rows[column].null_count() == 0:
@@ -172,14 +172,14 @@ def some_number(card: ee.Scorecard, name: str) -> str:
 
 @functools.cache
 def every_frame() -> ee.Scorecard:
-    """A run that fills every frame detection has."""
+    """Score a run that fills every frame of detection."""
     curves = ["PrecisionRecallCurve", "DetailedPrecisionRecallCurve"]
     metrics = ["AP", *curves, "ConfusionMatrix", "Outcomes"]
     return example("detection", metrics=metrics, score_thresholds=[0.5], iou_thresholds=[0.5])
 
 
 class TestConfusion:
-    """A matrix to look at; of many labels the pairs that are confused most."""
+    """A small matrix is shown; with many labels, the most frequent confusions."""
 
     def test_of_few_labels(self) -> None:
         text = table_of(example("detection", metrics=["ConfusionMatrix"]))

@@ -1,4 +1,4 @@
-"""Tables in the order, of the length and as wide as they are asked for."""
+"""Options of tables: order, length and width."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def table(card: ee.Scorecard, form: str = "table", **how: object) -> str:
 
 
 def names(text: str, header: str) -> list[str]:
-    """First words of the rows below a header, up to the next empty line."""
+    """Return the first words of the rows below a header, up to the next empty line."""
     lines = text.splitlines()
     begin = next(i for i, line in enumerate(lines) if line.split()[:1] == [header])
     rows = []
@@ -56,7 +56,7 @@ def values(card: ee.Scorecard, metric: str) -> pl.DataFrame:
 @pytest.mark.parametrize(
     ("sort", "metric"), [("value", "APAveragedOverIOUs"), ("AR", "AR"), ("ar", "AR")]
 )
-def test_the_worst_of_a_column_stands_first(card: ee.Scorecard, sort: str, metric: str) -> None:
+def test_the_worst_of_a_column_is_first(card: ee.Scorecard, sort: str, metric: str) -> None:
     expected = values(card, metric).sort("value")["label_value"].to_list()
     assert names(table(card, sort=sort), "label") == expected
 
@@ -82,7 +82,7 @@ def test_labels_with_numbers_of_any_length_are_sorted() -> None:
     assert re.findall(r"part \d+", text)[:2] == order[:2]
 
 
-def test_top_holds_for_every_table_and_says_what_is_left(card: ee.Scorecard) -> None:
+def test_top_applies_to_every_table_and_counts_the_rest(card: ee.Scorecard) -> None:
     text = table(card, top=2)
     assert (
         len(re.findall(r"\.\.\. and (\d+) more", text)) == 2
@@ -93,7 +93,7 @@ def test_top_holds_for_every_table_and_says_what_is_left(card: ee.Scorecard) -> 
         assert "more" not in table(card, top=every, wide=True).replace("more than", "")
 
 
-def test_a_column_that_is_not_there_is_refused(card: ee.Scorecard) -> None:
+def test_a_missing_column_is_refused(card: ee.Scorecard) -> None:
     with refused("unknown_name", OptionError, value="ARR"):
         table(card, sort="ARR")
     with pytest.raises(OptionError, match="number of rows"):
@@ -117,7 +117,7 @@ def test_the_command_takes_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["score", *TABLES, "--sort", "nothing"]) == 2
     out, err = capsys.readouterr()
     assert "--sort nothing" in err
-    assert len(names(out, "label")) == 5  # the work was not for nothing
+    assert len(names(out, "label")) == 5  # the result is saved nevertheless
 
 
 def test_a_card_prints_itself(card: ee.Scorecard, capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,7 +142,7 @@ def test_no_digit_is_cut_at_any_width(width: int, sort: str | None, top: int | N
     write_rich(render(made), io.StringIO())
 
 
-def test_labels_without_a_number_give_way_to_the_few_that_have_one() -> None:
+def test_labels_without_a_value_are_hidden_if_few_have_one() -> None:
     """Of 20 declared labels two occur: a long table shows these two, and counts the others."""
     known = [f"c{i:02}" for i in range(20)]
     card = ee.score(["c03", "c07"], ["c03", "c03"], labels=known)
@@ -160,7 +160,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_wide_tables_end_where_their_text_does(
+def test_wide_tables_have_no_trailing_blanks(
     card: ee.Scorecard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
@@ -174,7 +174,7 @@ def test_wide_tables_end_where_their_text_does(
 
 
 def scores(labels: int) -> tuple[pl.DataFrame, dict[str, Any]]:
-    """A table of classification, and how its scores are read."""
+    """Return a table of classification, and the option for its scores."""
     n = 60
     actual = [row % labels for row in range(n)]
     if labels == 2:
@@ -189,7 +189,7 @@ def scores(labels: int) -> tuple[pl.DataFrame, dict[str, Any]]:
     return table, {"score_columns": {f"c{label}": f"p_{label}" for label in range(labels)}}
 
 
-def test_a_metric_of_one_label_that_was_asked_for_is_in_the_headline() -> None:
+def test_a_requested_metric_of_one_label_is_in_the_headline() -> None:
     table, named = scores(2)
     card = ee.score(table, metrics=["roc_auc", "f1", "accuracy"], **named)
     [section] = sections(card)
@@ -199,7 +199,7 @@ def test_a_metric_of_one_label_that_was_asked_for_is_in_the_headline() -> None:
     assert card.to_dict()["ROCAUC"] == card.value("ROCAUC")
 
 
-def test_metrics_of_labels_that_were_asked_for_are_printed_and_in_the_dict() -> None:
+def test_requested_metrics_of_labels_are_printed_and_in_the_dict() -> None:
     table, named = scores(3)
     card = ee.score(table, metrics=["roc_auc", "f1"], **named)
     areas = {f"c{label}": card.value("ROCAUC", label_value=f"c{label}") for label in range(3)}
@@ -214,7 +214,7 @@ def test_metrics_of_labels_that_were_asked_for_are_printed_and_in_the_dict() -> 
 
 
 def first_cells(table: str) -> list[str]:
-    """First cells of the rows of an HTML table."""
+    """Return the first cells of the rows of an HTML table."""
     return re.findall(r"<tr>\s*<t[dh] ?[^>]*>([^<]*)</t[dh]>(?!<th)", table)
 
 
@@ -224,7 +224,7 @@ def first_cells(table: str) -> list[str]:
 def test_terminal_page_chart_and_notebook_have_one_order(
     metric: str, by: str, id: str, tmp_path: Path
 ) -> None:
-    """The worst first, undefined last; equal ones by support, then by name, numbers by value."""
+    """The worst are first, undefined ones last; ties go by support, then name, numbers by value."""
     truths = ["b"] * 4 + ["a"] * 4 + ["10"] * 3 + ["9"] * 3 + ["c"] * 6 + ["e"] * 8
     said = [*truths]
     for wrong in (0, 4, 8, 11, 14, 15, 20, 21):  # 3 of 4, 3 of 4, 2 of 3, 2 of 3, 4 of 6, 6 of 8

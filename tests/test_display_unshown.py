@@ -1,4 +1,4 @@
-"""What was asked for and is not shown is said, with how to get it, in every rendering alike."""
+"""Every rendering states what was requested but is not shown, and how to get it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rendered(card: Scorecard, form: str) -> str:
 
 
 def words(text: str) -> str:
-    """A text in one line, without what Markdown escapes."""
+    """Return a text in one line, without the escapes of Markdown."""
     return " ".join(text.replace("\\", "").split())
 
 
@@ -44,7 +44,7 @@ def detection(**options: Any) -> Scorecard:
 
 
 def sides(n: int = 90, labels: str = "abc") -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Classification of some labels, in four slices of the column ``day``."""
+    """Return a classification table of some labels, in four slices of the column ``day``."""
     draw = random.Random(0)
     truths = pl.DataFrame(
         [(i, draw.choice(labels), f"day {draw.randrange(4)}") for i in range(n)],
@@ -62,7 +62,7 @@ def sides(n: int = 90, labels: str = "abc") -> tuple[pl.DataFrame, pl.DataFrame]
 class TestSlicesByLabel:
     card = ee.score(*sides(), metrics=["Accuracy", "ROCAUC"], by="day")
 
-    def test_every_slice_and_label_stands_there_the_worst_first(self) -> None:
+    def test_every_slice_and_label_is_listed_the_worst_first(self) -> None:
         grid = next(g for g in sections(self.card)[0].slices if g.names == ("day", "label"))
         rows = self.card.metrics.filter(
             pl.col("metric") == "ROCAUC", pl.col("slice").is_not_null()
@@ -85,7 +85,7 @@ class TestSlicesByLabel:
         assert re.search(r"\.\.\. +and 18 more", rendered(card, "table"))
 
     @pytest.mark.parametrize("form", FORMS)
-    def test_what_has_an_aggregate_is_named_with_its_rows(self, form: str) -> None:
+    def test_metrics_with_an_aggregate_are_named_with_their_rows(self, form: str) -> None:
         card = ee.score(*sides(), metrics=["F1"], by="day")
         macro = pl.col("average").eq_missing(pl.lit("macro"))
         left = card.metrics.filter(pl.col("slice").is_not_null(), ~macro)
@@ -96,7 +96,7 @@ class TestSlicesByLabel:
 class TestThresholds:
     @pytest.mark.parametrize("form", FORMS)
     @pytest.mark.parametrize("n", [2, 6, 7, 19])
-    def test_of_more_than_a_few_the_others_are_counted(self, n: int, form: str) -> None:
+    def test_of_many_thresholds_the_others_are_counted(self, n: int, form: str) -> None:
         at = [round(0.04 * i + 0.1, 2) for i in range(n)]
         card = detection(metrics=["F1"], iou_thresholds=[0.5], score_thresholds=at)
         text = words(rendered(card, form))
@@ -107,7 +107,7 @@ class TestThresholds:
         assert (f": {left} rows; all: card.metrics" in text) == (n > 6)
 
     def test_every_row_is_shown_or_counted(self) -> None:
-        """The shown numbers and the rows that are said to be left are all rows of the frame."""
+        """Shown values and rows reported as hidden add up to the rows of the frame."""
         card = detection(
             metrics=["F1", "Precision", "mAP", "AP"],
             iou_thresholds=[0.5, 0.75],
@@ -121,7 +121,7 @@ class TestThresholds:
         (left,) = re.findall(r": ([\d,]+) rows; all", section.unshown)
         assert shown + int(left.replace(",", "")) == card.metrics.height
 
-    def test_a_run_that_is_shown_whole_says_nothing(self) -> None:
+    def test_a_run_that_is_completely_shown_has_no_remark(self) -> None:
         for card in (detection(), ee.score(*sides())):
             assert "not shown" not in rendered(card, "table")
 
@@ -154,8 +154,8 @@ class TestConfusion:
             assert sum(sum(filter(None, row.numbers)) for row in grid.rows) == rows["count"].sum()
 
 
-class TestFramesBeside:
-    """Metrics that fill a frame of their own: named with their rows, never "no numbers"."""
+class TestOtherFrames:
+    """Metrics in other frames are named with their number of rows, never "no numbers"."""
 
     @pytest.mark.parametrize("form", FORMS)
     @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ class TestWorst:
         assert seen == [f"c{i:02d}" for i in range(39, 9, -1)]
         assert "  ... and 11 more" in "\n".join(lines)
 
-    def test_lower_may_be_better_and_some_have_no_worst(self) -> None:
+    def test_lower_may_be_better_and_some_metrics_have_no_worst(self) -> None:
         card = fabricated.card(self.rows())
         card.directions["mAPAveragedOverIOUs"] = "lower"
         assert "worst mAPAveragedOverIOUs: c00 0.5000, c01" in repr(card)
@@ -238,7 +238,7 @@ class TestWorst:
 
 
 class TestCoverage:
-    """How many rows each mean rests on stands beside it, also where columns differ."""
+    """The number of rows behind each mean is next to it, also if columns differ."""
 
     def card(self) -> Scorecard:
         rows = [
@@ -285,7 +285,7 @@ class TestHeadings:
         assert "### label key animal" in rendered(card, "markdown")
         assert "<h4>label key colour</h4>" in rendered(card, "html")
 
-    def test_files_are_counted_where_one_was_not_named(self, tmp_path: Path) -> None:
+    def test_files_are_counted_if_no_single_one_was_named(self, tmp_path: Path) -> None:
         predictions, truths = sides()
         for i in range(3):
             predictions[i * 90 : (i + 1) * 90].write_parquet(tmp_path / f"p{i}.parquet")
@@ -300,13 +300,13 @@ class TestHeadings:
         assert "90 predictions, 90 ground" in repr(card)
         assert "in 1 file, 90 datums" in repr(card)
 
-    def test_one_of_something(self) -> None:
+    def test_singular_nouns(self) -> None:
         table = pl.DataFrame({"datum_id": [1], "metric": ["Bias"], "verdict": ["yes"]})
         assert ": 1 row, 1 datum\n" in repr(ee.score(table))
 
 
 class TestNotes:
-    """Labels that never meet are told in every format, on standard error where it has no place."""
+    """Labels that never match are reported in every format, or else on standard error."""
 
     @pytest.fixture
     def tables(self, tmp_path: Path) -> list[str]:

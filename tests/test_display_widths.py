@@ -1,4 +1,4 @@
-"""Tables of real runs at every width: numbers are whole, lines fit, and what is dropped is said."""
+"""Tables of real runs at every width: complete values, fitting lines, reported columns."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def grids(scorecard: Scorecard) -> list[Grid]:
     ]
 
 
-def known(scorecard: Scorecard) -> set[str]:
-    """Every number that a table may show, as it may show it."""
+def formatted_values(scorecard: Scorecard) -> set[str]:
+    """Return every value that a table may show, as it may be formatted."""
     found: set[str] = set()
     for section in parts(scorecard):
         for line in section.headline:
@@ -108,10 +108,10 @@ def known(scorecard: Scorecard) -> set[str]:
 
 
 @pytest.mark.parametrize("name", CARDS)
-def test_every_line_fits_and_every_number_is_whole(name: str) -> None:
+def test_every_line_fits_and_every_value_is_complete(name: str) -> None:
     made = card(name)
-    # What stands in names, titles and notes is whole if the widest page has it as well.
-    whole = known(made) | set(NUMBER.findall(at_width(made, 1000)))
+    # Numbers in names, titles and notes are complete if the widest page has them as well.
+    whole = formatted_values(made) | set(NUMBER.findall(at_width(made, 1000)))
     for width in WIDTHS:
         text = at_width(made, width)
         assert max(map(len, text.splitlines())) <= width, width
@@ -124,7 +124,7 @@ def test_every_line_fits_and_every_number_is_whole(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", CARDS)
-def test_a_column_stands_there_with_all_its_rows_or_is_counted(name: str) -> None:
+def test_a_column_is_shown_with_all_its_rows_or_is_counted(name: str) -> None:
     made = card(name)
     for width in WIDTHS:
         text = at_width(made, width)
@@ -141,7 +141,7 @@ def test_a_column_stands_there_with_all_its_rows_or_is_counted(name: str) -> Non
 
 
 def _prefix(words: list[str], numbers: list[str], support: list[str]) -> int:
-    """How many of the numbers a line ends with, before its support."""
+    """Return how many of the values are at the end of a line, before its support."""
     for ends in (support, []):
         kept = words[: len(words) - len(ends)] if ends and words[-len(ends) :] == ends else words
         for n in range(len(numbers), 0, -1):
@@ -151,7 +151,7 @@ def _prefix(words: list[str], numbers: list[str], support: list[str]) -> int:
 
 
 @pytest.mark.parametrize("name", CARDS)
-def test_markdown_and_html_cut_nothing(name: str) -> None:
+def test_markdown_and_html_shorten_nothing(name: str) -> None:
     made = card(name)
     out = io.StringIO()
     show(made, "markdown", out)
@@ -182,7 +182,7 @@ def test_wide_terminals_show_every_column() -> None:
     assert "ROUGELsum" in text
 
 
-def test_labels_that_are_long_numbers_keep_support_whole() -> None:
+def test_support_is_complete_next_to_long_numeric_labels() -> None:
     n = 12
     frame = pl.DataFrame({"datum_id": range(n), "label_value": [10**12 + i for i in range(n)]})
     made = ee.score(frame.with_columns(score=1.0), frame, task="classification")
@@ -194,7 +194,7 @@ def test_labels_that_are_long_numbers_keep_support_whole() -> None:
                 assert len(word) == 13
 
 
-def test_long_names_that_differ_in_the_middle_are_shown_apart():
+def test_long_names_that_differ_in_the_middle_are_distinguished():
     texts = [f"{'a' * 40}/kind_{kind}/{'b' * 40}" for kind in ("one", "two", "three")]
     for cut, measure in ((shortened, len), (_cut, _wide)):
         shown = set_apart([*texts, "short"], 26 * measure("a"), cut, measure)

@@ -1,8 +1,8 @@
-"""Every example in README.md and docs/ is run, and prints what the page says.
+"""Every example in README.md and docs/ is executed and prints the output on the page.
 
-``console`` blocks: each line after ``$ `` is a command, what follows is all it prints. ``python``
-blocks: doctest sessions, one namespace a page. ``bash`` blocks set up from nothing; CI runs those.
-``toml`` and ``py`` blocks that begin with the name of a file are such files for the sessions.
+``console`` blocks: each line after ``$ `` is a command, followed by its complete output. ``python``
+blocks: doctest sessions, one namespace per page. ``bash`` blocks are complete setups, which only CI
+runs. ``toml`` and ``py`` blocks that begin with a file name are files for the sessions.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def sessions(body: str) -> list[tuple[str, str]]:
-    """Commands and what they print."""
+    """Return commands and their expected output."""
     found: list[tuple[str, list[str]]] = []
     for line in body.splitlines():
         if line.startswith("$ "):
@@ -60,7 +60,7 @@ def sessions(body: str) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def workplace(tmp_path, monkeypatch):
-    """A folder with the examples in it, so that what a page writes does not land in the tree."""
+    """Return a folder with a copy of the examples, so that pages do not write into the tree."""
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     monkeypatch.chdir(tmp_path)
     server = Path("tests", "judge", "server.py")
@@ -76,10 +76,14 @@ def workplace(tmp_path, monkeypatch):
 
 @pytest.fixture
 def answer(capsys):
-    """What a command prints, on its output and then on its errors.
+    """Return the output of a command, then its errors.
 
-    A process of its own where a shell is needed or asked for, as for what a new user types first;
-    the command line's own function otherwise, which spares a start a command.
+    The command runs in a new process if ``shell`` is set, as for a new user's first command, or if
+    it needs a shell; otherwise in this process, which is faster.
+
+
+    It runs in a new process if it needs a shell or the README asks for it, as for a new user's
+    first command; otherwise in the function of the command line, which is faster.
     """
 
     def by_shell(command: str) -> str:
@@ -141,15 +145,15 @@ def test_python_sessions(page, workplace):
 
 
 def unexecuted(page: Path) -> list[str]:
-    """Commands of a page that no test runs: within sentences, and in blocks that are no sessions.
+    """Return commands of a page that no test runs: within sentences, and in other blocks.
 
-    Their files are yours, or they need a cluster, a model or a network.
+    They need the reader's files, a cluster, a model or a network.
     """
     text = page.read_text("utf-8")
     shell = [body for name in ("bash", "sh", "text", "") for body in blocks(page, name)]
     lines = [line for body in shell for line in body.replace("\\\n", " ").splitlines()]
     lines += [" ".join(one.split()) for one in INLINE.findall(BLOCK.sub("", text))]
-    return [line for line in lines if re.match(r"evalengine (?!\d)", line)]  # no lines to cite
+    return [line for line in lines if re.match(r"evalengine (?!\d)", line)]  # no citation lines
 
 
 def test_commands_that_are_not_executed_have_known_options():

@@ -1,4 +1,4 @@
-"""What holds for every task: threads, groups at a time and a store leave no trace in any frame."""
+"""Rules for every task: threads, groups at a time and saving change no frame."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def scored(name: str, case: Case, **options: object) -> ee.Scorecard:
 
 
 def in_valor(card: ee.Scorecard) -> object:
-    """Valor's shape of it, or why there is none."""
+    """Return Valor's format of it, or the reason why there is none."""
     try:
         return card.to_valor()
     except ee.ResultError as error:
@@ -39,7 +39,7 @@ def test_threads(name: str) -> None:
 
 @every_case
 def test_groups_at_a_time(name: str) -> None:
-    """Slices seen one by one, or a few at once."""
+    """Slices are computed one by one, or a few at once."""
     case = CASES[name][1](4)
     together = frames(scored(name, case))
     for cells in (1, 300):
@@ -48,7 +48,7 @@ def test_groups_at_a_time(name: str) -> None:
 
 
 @every_case
-def test_kept_and_read_back(name: str, tmp_path: Path) -> None:
+def test_saved_and_loaded(name: str, tmp_path: Path) -> None:
     card = scored(name, CASES[name][1](5))
     again = ee.load(card.save(tmp_path / "run"))
     same(frames(again), frames(card))

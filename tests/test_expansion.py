@@ -1,4 +1,4 @@
-"""Small files that stand for much: refused before they are expanded, with and without a limit."""
+"""Small files that expand to large data are refused first, with and without a memory limit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TRACK = '<box frame="{}" xtl="1" ytl="1" xbr="5" ybr="5" outside="0"/>'
 
 
 def video(frames: int, *keyframes: int) -> str:
-    """A video of CVAT with one object."""
+    """Return a CVAT video with one object."""
     boxes = "".join(map(TRACK.format, keyframes))
     return (
         f"<annotations><meta><task><size>{frames}</size></task><original_size><width>9</width>"
@@ -34,7 +34,7 @@ def video(frames: int, *keyframes: int) -> str:
 
 
 def wide_groups(path: Path, rows: int) -> Path:
-    """One row group of constant columns."""
+    """Write one row group of constant columns."""
     labels = pa.array(["a"] * rows).dictionary_encode()
     table = pa.table({"datum_id": np.arange(rows), "label_value": labels, "more": np.zeros(rows)})
     pq.write_table(table, path, row_group_size=rows, compression="zstd")
@@ -95,7 +95,7 @@ print(len(opened), *[one for one in opened if "meminfo" in one or "cgroup" in on
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["parquet", "csv", "csv.gz"])
-def test_a_text_that_is_none(tmp_path: Path, ending: str) -> None:
+def test_invalid_texts(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"p.{ending}"
     frame = pl.DataFrame({"datum_id": [1], "label_value": ["a" * 140_000_000]})
     if ending == "parquet":
@@ -147,7 +147,7 @@ def test_the_longest_text_of_arrow_files(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["csv", "arrow"])
-def test_a_limit_that_is_named_is_enough(tmp_path: Path, ending: str) -> None:
+def test_the_limit_in_the_message_is_sufficient(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"p.{ending}"
     labels = [letter * 50_000_000 for letter in "abc"]
     frame = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": labels})
@@ -229,8 +229,8 @@ def test_compressed_annotations(tmp_path: Path) -> None:
     assert megabytes < 700
 
 
-def test_masks_without_their_canvas() -> None:
-    """Runs are those of the whole image, which is never made."""
+def test_masks_are_read_without_decoding_the_image() -> None:
+    """Runs cover the complete image, which is never decoded."""
     rng = np.random.default_rng(0)
     for _ in range(200):
         (height, width), part = rng.integers(1, 9, 2), rng.random(rng.integers(1, 7, 2)) < 0.5

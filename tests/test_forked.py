@@ -1,4 +1,4 @@
-"""A fork beside Polars' threads is refused instead of waiting for them for ever."""
+"""Forking while Polars' threads run is refused, because the child would wait for ever."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def in_child(call):
 REFUSED = "ExecutorError process"
 
 
-def said_by(code: str, **variables: str) -> list[str]:
-    """Lines that a fresh process and its children print."""
+def output_of(code: str, **variables: str) -> list[str]:
+    """Return the lines that a new process and its children print."""
     return python(START + code, strict=False, **variables).stdout.splitlines()
 
 
@@ -69,7 +69,7 @@ in_child(lambda: len(frame.rows()) == card.metrics.height)
 in_child(lambda: ee.precision_recall_fscore(["a", "b"], ["a", "a"])[0]["score"])
 print(card.value("mAP", iou_threshold=0.5))
 """
-    *refused, looked_at, single, parent = said_by(code)
+    *refused, looked_at, single, parent = output_of(code)
     assert len(refused) == 13
     for line in refused:
         assert line.startswith(REFUSED), line
@@ -87,7 +87,7 @@ print(card.value("mAP", iou_threshold=0.5))
     ],
 )
 def test_the_users_own_queries_count(query: str) -> None:
-    said = said_by(
+    said = output_of(
         f"import evalengine as ee, polars as pl\n{query}\nin_child(lambda: ee.score(*tables))"
     )
     assert [line.startswith(REFUSED) for line in said] == [True]
@@ -95,7 +95,7 @@ def test_the_users_own_queries_count(query: str) -> None:
 
 @pytest.mark.parametrize("imported", ["evalengine, polars", "evalengine.api"])
 def test_a_fork_before_use_scores(imported: str) -> None:
-    """And is a process like any other: its own children are refused once it has read."""
+    """It is a process like any other: its own children are refused once it has read."""
     code = f"""
 import {imported}
 import evalengine as ee
@@ -106,7 +106,7 @@ def twice():
 in_child(twice)
 in_child(lambda: ee.score(*tables).value("mAP", iou_threshold=0.5))
 """
-    refused, first, second = said_by(code)
+    refused, first, second = output_of(code)
     assert refused.startswith(REFUSED)
     assert first == second == "0.7432474760635814"
 
@@ -117,12 +117,12 @@ import evalengine as ee
 ee.score(*tables)
 in_child(lambda: in_child(lambda: ee.score(*tables)))
 """
-    refused, nothing = said_by(code)
+    refused, nothing = output_of(code)
     assert refused.startswith(REFUSED)
     assert nothing == "None"
 
 
-def test_where_threads_cannot_be_looked_at_what_was_opened_here_counts() -> None:
+def test_if_threads_are_invisible_opened_files_count() -> None:
     code = """
 import evalengine as ee
 from evalengine import forked
@@ -132,6 +132,6 @@ in_child(lambda: ee.score(*tables).value("mAP", iou_threshold=0.5))
 ee.score(*tables)
 in_child(lambda: ee.score(*tables))
 """
-    scored, refused = said_by(code)
+    scored, refused = output_of(code)
     assert scored == "0.7432474760635814"
     assert refused.startswith(REFUSED)

@@ -1,4 +1,4 @@
-"""Every metric has a formula in TeX, which can be shown, and says what its symbols stand for."""
+"""Every metric has a formula in valid TeX and definitions of its symbols."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evalengine.metrics import registry
 from evalengine.schemas.contract import NAMES
 
 ROWS = {"errors", "examples", "label_errors", "outcomes", "per_datum"}
-"""Frames that list rows, of which a formula says nothing."""
+"""Frames that list rows, which have no formula."""
 
 
 @pytest.mark.parametrize("task", NAMES)
@@ -22,7 +22,7 @@ def test_every_metric_has_a_formula(task: str) -> None:
         symbols = registry.symbols(metric)
         unused -= set(symbols)
         for tex in filter(None, (metric.formula, *symbols)):
-            assert "\\" not in convert(tex), f"{metric.name}: {tex}"  # of a command unknown to it
+            assert "\\" not in convert(tex), f"{metric.name}: {tex}"  # with a command unknown to it
             assert tex.count("{") == tex.count("}")
     assert not unused
 

@@ -1,4 +1,4 @@
-"""The guard's own rules: what exceeds a budget, which raise needs a reason, what is counted."""
+"""Rules of benchmarks/guard.py: exceeded budgets, required reasons, counted calls."""
 
 from __future__ import annotations
 
@@ -78,7 +78,10 @@ STEPS: list[tuple[list[tuple[str, dict[str, Any]]], int]] = [
     ([("", OLD), ("", named(calls=1001, files=101)), ("", named(files=101))], 1),
     ([("", OLD), ("", named(calls=1001)), ("a reason, late", named(calls=1001, code=499))], 0),
     ([("", OLD), ("", named(calls=1001)), ("", OLD)], 0),
-    ([("", OLD), ("", {}), ("", named(calls=1001))], 1),  # dropped, and brought back higher
+    (
+        [("", OLD), ("", {}), ("", named(calls=1001))],
+        1,
+    ),  # removed, and added again with a higher value
     ([("", OLD), ("", {**OLD, "b": {"calls": 9}})], 0),  # a new work
     ([("", OLD), ("", {"b": {"calls": 9000}})], 1),  # renamed
     ([("", OLD), ("renamed", {"b": {"calls": 9000}})], 0),

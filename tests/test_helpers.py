@@ -1,4 +1,4 @@
-"""Threads that help: order, errors, nesting, several callers, forks and the end of the process."""
+"""Helper threads: order, errors, nesting, several callers, forks and the end of the process."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ import pytest
 from evalengine.executors import Threads
 from evalengine.executors import pools as module
 
-PATIENCE = 60.0  # seconds, after which a test has failed rather than that the machine is slow
+PATIENCE = 60.0  # seconds until a test fails, well above the delays of a slow machine
 
 
-def together(workers: int) -> list[Callable[[], int]]:
-    """Calls that end only if that many run at the same time."""
+def concurrent_calls(workers: int) -> list[Callable[[], int]]:
+    """Return calls that end only if that many run at the same time."""
     meet = threading.Barrier(workers)
     return [partial(meet.wait, PATIENCE) for _ in range(workers)]
 
 
-def test_results_stand_in_order() -> None:
+def test_results_are_in_order() -> None:
     threads = Threads(3)
     assert threads.each([partial(pow, i, 2) for i in range(100)]) == [i * i for i in range(100)]
 
@@ -32,7 +32,7 @@ def test_results_stand_in_order() -> None:
 def test_as_many_calls_run_at_once_as_there_are_workers() -> None:
     threads = Threads(4)
     for _ in range(3):
-        assert sorted(threads.each(together(4))) == [0, 1, 2, 3]
+        assert sorted(threads.each(concurrent_calls(4))) == [0, 1, 2, 3]
 
 
 def test_no_more_run_at_once_even_in_nested_lists() -> None:
@@ -135,7 +135,7 @@ def test_the_first_error_in_order_is_raised_and_nothing_begins_after_it() -> Non
     with pytest.raises(ValueError, match="first"):
         threads.each([first, second, *rest])
     assert begun == []
-    assert sorted(threads.each(together(2))) == [0, 1]  # all are free again
+    assert sorted(threads.each(concurrent_calls(2))) == [0, 1]  # all are free again
 
 
 def test_calls_under_way_are_waited_for_before_an_error_is_raised() -> None:
@@ -167,11 +167,11 @@ def test_an_interrupt_stops_the_others(error: type[BaseException]) -> None:
     with pytest.raises(error):
         threads.each([interrupted] * 2 + [partial(begun.append, 1)] * 50)
     assert begun == []
-    assert sorted(threads.each(together(2))) == [0, 1]
+    assert sorted(threads.each(concurrent_calls(2))) == [0, 1]
 
 
 def test_an_interrupt_is_raised_before_errors_of_other_calls() -> None:
-    """Whoever goes on after errors of a run must not miss that it was told to end."""
+    """Callers that continue after errors of a run must not miss an interrupt."""
     threads = Threads(2)
     meet = threading.Barrier(2)
 
@@ -211,7 +211,7 @@ def test_a_given_executor_begins_nothing_after_an_error_and_is_waited_for() -> N
         assert threads.each([partial(pow, i, 2) for i in range(9)]) == [i * i for i in range(9)]
 
 
-def test_where_no_thread_can_start_the_caller_does_it_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_if_no_thread_can_start_the_caller_does_all(monkeypatch: pytest.MonkeyPatch) -> None:
     threads = Threads(3)
     refused = threading.Event()
 
@@ -225,19 +225,19 @@ def test_where_no_thread_can_start_the_caller_does_it_all(monkeypatch: pytest.Mo
         seen = threads.each([threading.get_ident] * 10)
     assert refused.is_set()
     assert set(seen) == {threading.get_ident()}
-    assert sorted(threads.each(together(3))) == [0, 1, 2]
+    assert sorted(threads.each(concurrent_calls(3))) == [0, 1, 2]
 
 
-def test_dismissed_helpers_are_gone_and_come_again() -> None:
+def test_dismissed_helpers_end_and_start_again() -> None:
     threads = Threads(3)
-    threads.each(together(3))
+    threads.each(concurrent_calls(3))
     module.dismiss()
     assert not [one for one in threading.enumerate() if one.name.startswith("evalengine")]
-    assert sorted(threads.each(together(3))) == [0, 1, 2]
+    assert sorted(threads.each(concurrent_calls(3))) == [0, 1, 2]
 
 
-def ended_well(script: str) -> str:
-    """What a script prints that runs in a process of its own."""
+def output_of(script: str) -> str:
+    """Run a script in a new process and return its output."""
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=PATIENCE, check=True
     )
@@ -247,9 +247,9 @@ def ended_well(script: str) -> str:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 def test_a_forked_process_has_helpers_of_its_own() -> None:
-    said = ended_well(
+    said = output_of(
         "import os, threading, warnings\n"
-        "warnings.simplefilter('ignore')\n"  # newer Pythons warn of any fork beside threads
+        "warnings.simplefilter('ignore')\n"  # newer Pythons warn of any fork while threads run
         "from evalengine.executors import Threads\n"
         "def meet():\n"
         "    barrier = threading.Barrier(2)\n"
@@ -264,7 +264,7 @@ def test_a_forked_process_has_helpers_of_its_own() -> None:
 
 
 def test_work_at_the_end_of_the_process_is_done_by_the_caller() -> None:
-    said = ended_well(
+    said = output_of(
         "import atexit\n"
         "from evalengine.executors import Threads\n"
         "threads = Threads(2)\n"

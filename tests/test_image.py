@@ -22,21 +22,21 @@ IGNORED = shutil.ignore_patterns(
 
 
 def steps() -> list[tuple[str, str]]:
-    """Instructions and their arguments, continued lines joined."""
+    """Return instructions and their arguments, with continued lines joined."""
     text = (TOP / "Dockerfile").read_text().replace("\\\n", " ")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return [(name, rest) for name, _, rest in (line.partition(" ") for line in lines)]
 
 
 def variables() -> dict[str, str]:
-    """Environment that the image sets."""
+    """Return the environment of the image."""
     words = [word for name, rest in steps() if name == "ENV" for word in rest.split()]
     return dict(word.split("=", 1) for word in words)
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The image's folders, after its steps."""
+    """Return the image's folders, after its steps."""
     root = tmp_path_factory.mktemp("image")
     shutil.copytree(TOP, root / "source", ignore=IGNORED)
 
@@ -75,7 +75,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_the_image_scores_read_only_and_without_rights(root: Path) -> None:
-    """Nothing is compiled again; nothing but the temporary folder is written."""
+    """Nothing is compiled again, and only the temporary folder is written."""
     folder, data = root / "tmp", root / "data"
     folder.mkdir()
     shutil.copytree(TOP / "examples/text", data)

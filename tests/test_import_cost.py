@@ -1,4 +1,4 @@
-"""What importing the package and asking for help may cost: modules, not milliseconds."""
+"""Costs of the import and of help: modules, not milliseconds."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ TABLES = [str(EXAMPLE / f"{side}.parquet") for side in ("predictions", "groundtr
 
 
 def every_module(code: str) -> set[str]:
-    """Modules that a fresh interpreter holds after running the code."""
+    """Return the modules that a new interpreter has imported after running the code."""
     tail = "\nimport sys, json; print('\\n' + json.dumps(sorted(sys.modules)))"
     done = python(code + tail, strict=False)
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
 def loaded(code: str) -> set[str]:
-    """Top-level modules that a fresh interpreter holds after running the code."""
+    """Return the top-level modules that a new interpreter has imported after running the code."""
     return {name.split(".")[0] for name in every_module(code)}
 
 
@@ -36,7 +36,7 @@ def test_import_brings_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["convert", "--help"]])
-def test_help_brings_click_alone(arguments: list[str]) -> None:
+def test_help_imports_only_click(arguments: list[str]) -> None:
     modules = loaded(f"from evalengine.cli import main; assert main({arguments!r}) == 0")
     assert "click" in modules
     assert not modules & set(HEAVY)
@@ -48,7 +48,7 @@ def test_help_of_generated_options_brings_no_dataframes() -> None:
     assert not modules & (set(HEAVY) - {"msgspec"})
 
 
-def test_what_computes_nothing_imports_no_compiler() -> None:
+def test_calls_without_computation_import_no_compiler() -> None:
     asked = [["check", *TABLES], ["explain", *TABLES], ["explain", "--task", "detection"],
              ["metrics"], ["schemas"]]  # fmt: skip
     modules = loaded(f"from evalengine.cli import main; assert not any(map(main, {asked!r}))")
@@ -65,10 +65,10 @@ def test_kernel_modules_import_no_compiler() -> None:
 @pytest.mark.slow
 def test_warm_score_imports_the_compiler_without_its_implementations() -> None:
     code = f"from evalengine.cli import main; assert main({['score', *TABLES]!r}) == 0"
-    every_module(code)  # compiles what is not compiled yet
+    every_module(code)  # compiles what is missing
     modules = every_module(code)
     assert "numba" in modules
-    assert "numba.np.arraymath" not in modules  # imported to compile anything at all
+    assert "numba.np.arraymath" not in modules  # imported for any compilation
     assert "pyarrow" not in modules  # for stored tallies, texts and geometry
 
 
@@ -83,7 +83,7 @@ ee.score({"datum_id": range(6), "score": [.1, .4, .4, .6, .7, .9], "ground_truth
     assert not modules & {"numba.np.arrayobj", "numba.cpython.unicode"}
 
 
-def test_objects_that_stay_are_old_at_once_and_frozen_ones_stay_frozen() -> None:
+def test_lasting_objects_are_old_at_once_and_frozen_ones_stay_frozen() -> None:
     python("""import gc
 from evalengine.kernels import uncollected
 with uncollected():

@@ -1,4 +1,4 @@
-"""Boxes in every shape users have them."""
+"""Box columns in every supported form."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DTYPES = {
 
 
 def bare(**columns: Any) -> pl.DataFrame:
-    """Predictions without their box columns, with others instead."""
+    """Return predictions with other columns in place of their box columns."""
     return predictions(**columns).drop(CORNERS)
 
 
@@ -73,7 +73,7 @@ def test_centre_and_extent(names: str) -> None:
     assert frames.recognised["predictions"][names.split()[0]] == "xmin, xmax"
 
 
-def test_width_and_height_beside_corners_are_the_image_and_not_the_box() -> None:
+def test_width_and_height_next_to_corners_are_those_of_the_image() -> None:
     frames = load(predictions(width=[640] * 3, height=[480] * 3))
     assert frames.predictions.equals(predictions())
 
@@ -142,7 +142,7 @@ def test_an_unknown_format_is_refused_with_the_nearest() -> None:
     [("xmin ymin xmax ymax", BOXES), ("x1 y1 x2 y2", BOXES), ("x y w h", EXTENTS),
      ("left top width height", EXTENTS), ("x0 y0 x1 y1", BOXES)],
 )  # fmt: skip
-def test_a_struct_says_itself_what_it_holds(names: str, rows: list[list[float]]) -> None:
+def test_a_struct_states_its_format(names: str, rows: list[list[float]]) -> None:
     boxes = [dict(zip(names.split(), row, strict=True)) for row in rows]
     frames = load(bare().with_columns(bbox=pl.Series(boxes)))
     assert frames.predictions.select(predictions().columns).equals(predictions())
@@ -185,7 +185,7 @@ def test_a_column_of_text_is_no_box() -> None:
     assert message.has("wrong_dtype", side="predictions", column="bbox")
 
 
-def test_corners_are_used_before_a_list_and_that_is_told() -> None:
+def test_corners_are_preferred_to_a_list_with_a_note() -> None:
     frames = load(predictions(bbox=EXTENTS))
     assert "'bbox' is not" in note(frames, "unused_column")
 

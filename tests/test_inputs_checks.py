@@ -1,4 +1,4 @@
-"""Every refusal names column, count, first rows and the way out; nothing valid is refused."""
+"""Every refusal names column, count, first rows and remedy; nothing valid is refused."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_nulls_are_refused(side: str, column: str) -> None:
 
 
 def test_the_advice_for_nulls_quotes_an_odd_name() -> None:
-    """As it stands in the message the condition can be given."""
+    """The condition in the message can be typed as it is."""
     table = predictions().rename({"score": "sco re*"})
     holed = table.with_columns(pl.when(pl.int_range(pl.len()) > 0).then("sco re*").alias("sco re*"))
     columns = {"sco re*": "score"}
@@ -163,7 +163,7 @@ def test_inverted_boxes_are_refused() -> None:
     assert "box_width" in message
 
 
-def test_zero_area_boxes_are_counted_and_told() -> None:
+def test_zero_area_boxes_are_counted_in_a_note() -> None:
     frames = load(predictions(xmax=[0.0, 15.0, 20.0]), ground_truths(ymax=[1.0, 17.0, 27.0]))
     notes = [note for note in frames.notes if note.kind == "zero_area_boxes"]
     assert [note.count for note in notes] == [2, 1]
@@ -171,7 +171,7 @@ def test_zero_area_boxes_are_counted_and_told() -> None:
 
 
 def test_boxes_of_zeros_are_counted_in_ground_truths() -> None:
-    """They mark images without objects in tables of some tools, and count as objects here."""
+    """In tables of some tools they mark images without objects; here they count as objects."""
     zeros = {name: [0.0, 7.0, 0.0] for name in ("xmin", "ymin")}
     zeros |= {name: [0.0, 17.0, 0.0] for name in ("xmax", "ymax")}
     frames = load(predictions(**zeros), ground_truths(**zeros))
@@ -199,7 +199,7 @@ def test_flags_other_than_0_and_1_are_refused(values: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("ids", [[7, 8, 7], ["a", "b", "a"], [2**40, 5, 2**40]])
-def test_annotation_ids_may_stand_once(ids: list[Any]) -> None:
+def test_annotation_ids_are_unique(ids: list[Any]) -> None:
     message = refusal(theirs=ground_truths(annotation_id=ids))
     assert message.has(
         "repeated_values",
@@ -220,7 +220,7 @@ def test_identical_boxes_are_legal() -> None:
     assert load(table).predictions.height == 6
 
 
-def test_datums_may_stand_once() -> None:
+def test_datums_are_unique() -> None:
     message = refusal(datums=[1, 2, 1])
     assert message.has(
         "repeated_values",
@@ -233,7 +233,7 @@ def test_datums_may_stand_once() -> None:
     )
 
 
-def test_labels_may_stand_once_under_each_key() -> None:
+def test_labels_are_unique_under_each_key() -> None:
     assert refusal(labels=["cat", "dog", "cat"]).has(
         "repeated_values",
         side="labels",
@@ -257,7 +257,7 @@ def test_labels_may_stand_once_under_each_key() -> None:
     )
 
 
-def test_all_problems_of_both_sides_are_told_together() -> None:
+def test_all_problems_of_both_sides_are_reported_together() -> None:
     ours = predictions(score=[math.nan, 2.0, None], xmax=[-1.0, 15.0, 25.0]).drop("label_value")
     theirs = ground_truths(iscrowd=[3, 0, 0], area=[-1.0, 0.0, 0.0])
     with pytest.raises(ChecksFailed) as caught:
@@ -292,11 +292,11 @@ def test_columns_that_may_be_empty_may_be(column: str) -> None:
     assert frames.datums[column].null_count() == 2
 
 
-def test_notes_for_a_clean_pair_are_none() -> None:
+def test_a_clean_pair_has_no_notes() -> None:
     assert kinds(load()) == set()
 
 
-def test_count_stands_in_the_note() -> None:
+def test_the_note_has_the_count() -> None:
     frames = load(predictions(xmax=[0.0, 15.0, 25.0]))
     assert note(frames, "zero_area_boxes").startswith("predictions: 1 box has")
 

@@ -1,4 +1,4 @@
-"""Names of classes in a table's schema, dtypes that Polars does not have, and slices of them."""
+"""Class names in a table's schema, dtypes unknown to Polars, and slices of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = (["dog", "eel", "cat"], ["cat", "dog", "eel"])
 
 
 def side(names: list[str], words: list[str], column: str = "label_value") -> pa.Table:
-    """A table as ``datasets`` writes one: numbers, and their names in the schema's metadata."""
+    """Return a table as ``datasets`` writes one: numbers, with names in the schema's metadata."""
     feature = {"names": names, "_type": "ClassLabel"}
     numbers: list[Any] = [names.index(word) for word in words]
     table = pa.table({"datum_id": list(range(len(words))), column: numbers})
@@ -154,7 +154,7 @@ def decimals(precision: int) -> pa.Table:
 
 
 class Stream:
-    """Another library's table: nothing but Arrow's stream."""
+    """Table of another library, with only Arrow's stream interface."""
 
     def __init__(self, table: pa.Table) -> None:
         self.table = table
@@ -164,7 +164,7 @@ class Stream:
 
 
 def test_decimals_of_256_bits(tmp_path: Path) -> None:
-    """Those of 38 digits are read; more are refused with the column, and never a panic."""
+    """Up to 38 digits are read; longer ones are refused with the column, without a panic."""
     assert ee.score(decimals(38)).value("MAE") == 0.0
     table = decimals(60)
     pq.write_table(table, tmp_path / "t.parquet")
@@ -182,7 +182,7 @@ def test_decimals_of_256_bits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("last", [2, 10**30])
 def test_whole_decimals_are_ids_and_labels(last: int) -> None:
-    """HUGEINT of DuckDB: integers if they fit, else names by their digits."""
+    """HUGEINT of DuckDB becomes integers if they fit, otherwise names by their digits."""
     ids = pa.array([1, last], pa.decimal128(38, 0))
     ours = pa.table({"datum_id": ids, "label_value": ["a", "b"]})
     other = {"datum_id": [1, last] if last == 2 else ["1", str(last)], "label_value": ["a", "b"]}
@@ -193,7 +193,7 @@ def test_whole_decimals_are_ids_and_labels(last: int) -> None:
 
 
 def test_columns_of_data_sets_with_names_in_two_orders() -> None:
-    """Plain columns and scikit-learn's keywords; numbers alone stay numbers."""
+    """Plain columns and scikit-learn's keywords; numbers by themselves stay numbers."""
     datasets = pytest.importorskip("datasets")
 
     def column(names: list[str], words: list[str]) -> Any:

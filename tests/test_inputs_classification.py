@@ -1,4 +1,4 @@
-"""Classification's tables: one with both sides or two, labels of every type, scores of each."""
+"""Tables of classification: one with both sides or two, labels of every type, scores per label."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_two_tables_are_two_sides() -> None:
     assert (frames.by_row, frames.same_order, frames.score_labels) == (False, False, None)
 
 
-def test_two_tables_in_the_same_order_are_told_apart_from_others() -> None:
+def test_two_tables_in_the_same_order_are_distinguished_from_others() -> None:
     ours = {"datum_id": [1, 2], "label_value": ["dog", "dog"]}
     assert load(ours, TRUTHS).same_order
     assert not load({**ours, "datum_id": [2, 1]}, TRUTHS).same_order
@@ -71,7 +71,7 @@ def test_names_that_users_have_are_recognised(alias: str, other: str) -> None:
     assert frames.recognised["table"] == {alias: "actual", other: "predicted", "y_score": "score"}
 
 
-def test_a_bare_label_is_offered_and_taken_beside_a_prediction_alone() -> None:
+def test_a_bare_label_is_suggested_and_used_only_next_to_a_prediction() -> None:
     message = refusal({"label": [0, 1], "score": [0.1, 0.9]})
     assert message.has("column_missing", side="table", column="actual")
     frames = load({"label": [0, 1], "prediction": [1, 1]})
@@ -105,7 +105,7 @@ LABELS: list[tuple[Any, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("actual", "predicted", "dtype"), LABELS, ids=str)
-def test_labels_of_both_columns_meet_in_one_dtype(actual: Any, predicted: Any, dtype: Any) -> None:
+def test_labels_of_both_columns_get_one_dtype(actual: Any, predicted: Any, dtype: Any) -> None:
     found = table(load(pl.DataFrame({"actual": actual, "predicted": predicted})))
     assert found.schema == {"actual": dtype, "predicted": dtype}
     assert found["actual"].to_list() == pl.Series(actual).to_list()
@@ -179,9 +179,7 @@ def test_labels_of_both_columns_meet_in_one_dtype(actual: Any, predicted: Any, d
         ([b"a", b"b"], [0, 1], {"code": "wrong_dtype", "side": "table", "column": "actual"}),
     ],
 )
-def test_labels_that_cannot_be_are_refused(
-    actual: Any, predicted: Any, words: dict[str, Any]
-) -> None:
+def test_invalid_labels_are_refused(actual: Any, predicted: Any, words: dict[str, Any]) -> None:
     assert refusal(pl.DataFrame({"actual": actual, "predicted": predicted}, strict=False)).has(
         **words
     )
@@ -216,7 +214,7 @@ def test_scores_are_floats(scores: Any, dtype: Any) -> None:
         ),
     ],
 )
-def test_scores_that_are_none_are_refused(scores: Any, words: dict[str, Any]) -> None:
+def test_invalid_scores_are_refused(scores: Any, words: dict[str, Any]) -> None:
     assert refusal({"actual": [0, 1], "score": scores}).has(**words)
 
 
@@ -245,7 +243,7 @@ def test_weights_whose_sums_overflow_are_refused(limit: str | None) -> None:
     assert card.value("Accuracy") == card.value("MCC") == 1.0
 
 
-def test_keys_stand_once() -> None:
+def test_keys_are_unique() -> None:
     message = refusal({**PREDICTIONS, "label_value": ["cat", "cat", "cat"]}, TRUTHS)
     assert message.has(
         "repeated_values",
@@ -298,7 +296,7 @@ def test_rows_of_one_datum_under_several_keys_are_no_datums() -> None:
     assert frames.slices.rows() == [(1, "x")]
 
 
-def test_labels_on_one_side_are_told_of_one_table_too() -> None:
+def test_labels_on_one_side_are_noted_for_one_table_too() -> None:
     told = kinds(load({"actual": ["a", "b"], "predicted": ["a", "c"]}, labels=["a", "b"]))
     assert told == {
         "labels_in_predictions_only": "1 label in the predictions only: 'c'.",
@@ -327,7 +325,7 @@ def test_label_maps_apply_to_both_columns() -> None:
     assert table(frames)["actual"].to_list() == ["van", "car"]
 
 
-def test_a_label_map_may_bring_columns_together() -> None:
+def test_a_label_map_may_merge_columns() -> None:
     rows = {"actual": ["no", "yes"], "predicted": [0, 1]}
     frames = load(rows, label_map={"no": 0, "yes": 1})
     assert frames.label_map is None
@@ -344,7 +342,7 @@ def test_a_label_map_of_booleans() -> None:
     assert frames.label_map["ground_truths"]["new_label_value"].to_list() == ["no", "yes"]
 
 
-def test_a_label_map_cannot_part_a_row_of_one_table() -> None:
+def test_a_label_map_cannot_split_a_row_of_one_table() -> None:
     rows = {"actual": ["a"], "predicted": ["a"]}
     message = refusal(rows, label_map=[[("label", "a"), ("other", "a")]])
     assert message.has("map_moves_keys", value="a")
@@ -409,7 +407,7 @@ def test_tables_without_ids_are_paired_row_by_row() -> None:
     assert named.value("Accuracy") == 0.5
 
 
-def test_unread_columns_beside_rows_that_are_paired_are_a_warning() -> None:
+def test_unread_columns_next_to_paired_rows_are_a_warning() -> None:
     """One of them may be the id that was meant."""
     answers = pl.DataFrame({"order": [1, 2, 3], "y_pred": ["a", "b", "b"]})
     truths = pl.DataFrame({"email_ref": [3, 2, 1], "y_true": ["b", "b", "a"]})
@@ -427,7 +425,7 @@ def test_unread_columns_beside_rows_that_are_paired_are_a_warning() -> None:
 @pytest.mark.parametrize(
     ("answer", "truth"), [("pred", "truth"), ("y_pred", "y_true"), ("predicted", "actual")]
 )
-def test_tables_with_ids_meet_by_them(name: str, answer: str, truth: str) -> None:
+def test_tables_with_ids_are_matched_by_them(name: str, answer: str, truth: str) -> None:
     answers = pl.DataFrame({name: [1, 2, 3], answer: ["a", "b", "b"]})
     truths = pl.DataFrame({name: [3, 2, 1], truth: ["b", "b", "a"]})
     assert ee.score(answers, truths, metrics=["Accuracy"]).value("Accuracy") == 1.0
@@ -442,7 +440,7 @@ def test_absent_positive_label_is_refused() -> None:
         ee.score(table, positive_label="zz")
 
 
-def test_labels_are_not_told_to_repeat_where_ids_are_refused() -> None:
+def test_repeated_labels_are_not_reported_if_ids_are_refused() -> None:
     table = pl.DataFrame({"datum_id": [1.0, 2.0], "label_value": ["a", "a"], "score": [0.1, 0.2]})
     with refused("wrong_dtype", InputError, side="predictions", column="datum_id") as failure:
         ee.score(table, table.select("datum_id", "label_value"), task="classification")

@@ -1,4 +1,4 @@
-"""Codes of ids and labels: the same by a table, by a join of few rows and by hashes of many."""
+"""Codes of ids and labels are equal by a table, by a join of few rows and by hashes of many."""
 
 from __future__ import annotations
 

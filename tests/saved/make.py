@@ -57,7 +57,7 @@ history = "history"
 
 
 def labels(seed: int, right: float, n: int = 80) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Scores of three labels, and the truths of the same datums in every seed."""
+    """Return scores of three labels, with the same truths for every seed."""
     truth = np.random.default_rng(0).integers(0, 3, n)
     rng = np.random.default_rng(seed)
     best = np.where(rng.random(n) < right, truth, rng.integers(0, 3, n))
@@ -80,7 +80,7 @@ def labels(seed: int, right: float, n: int = 80) -> tuple[pl.DataFrame, pl.DataF
 
 
 def boxes(seed: int, miss: float, first: int = 0, n: int = 24) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Boxes near those of the truths, some of them missed, some on nothing."""
+    """Return boxes near the true ones; some are missed, some match no object."""
     place = np.random.default_rng(first)
     datum = np.repeat(np.arange(first, first + n), 3)
     size = place.integers(8, 120, datum.size).astype(float)
@@ -110,7 +110,7 @@ def boxes(seed: int, miss: float, first: int = 0, n: int = 24) -> tuple[pl.DataF
 
 
 def tracks(seed: int, lost: float) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Objects that move to the right, and tracks of them that lose frames and swap ids."""
+    """Return objects that move to the right, with tracks that miss frames and swap ids."""
     rng = np.random.default_rng(seed)
     rows = [(s, f, o) for s in ("a", "b") for f in range(12) for o in range(4)]
     sequence, frame, thing = (np.array(one) for one in zip(*rows, strict=True))
@@ -157,11 +157,11 @@ RUNS: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "tracking": (lambda seed: tracks(seed, 0.3 / seed), {}),
 }
-"""Task -> what draws the tables of a seed, and the options."""
+"""Task -> function that makes the tables of a seed, and the options."""
 
 
 def write_night(folder: Path, place: int) -> None:
-    """The tables of one night of both jobs."""
+    """Write the tables of one night for both jobs."""
     day = DAYS[place]
     target = folder / "parts" / "tables" / f"date={day}"
     target.mkdir(parents=True)
@@ -176,7 +176,7 @@ def write_night(folder: Path, place: int) -> None:
 
 
 def run_night(folder: Path, place: int) -> dict[str, Any]:
-    """Run both jobs and return the numbers and gates of each."""
+    """Run both jobs and return the values and gates of each."""
     parts = ee.run_job(folder / "parts" / "job.toml")
     nights = ee.run_job(folder / "nights" / "job.toml", variables={"date": DAYS[place]})
     return {
@@ -189,13 +189,13 @@ def run_night(folder: Path, place: int) -> dict[str, Any]:
 
 
 def numbers(frame: pl.DataFrame) -> list[dict[str, Any]]:
-    """Rows of metrics, or of differences, without what is null."""
+    """Return rows of metrics or differences without null columns."""
     rows = frame.to_dicts()
     return [{name: value for name, value in row.items() if value is not None} for row in rows]
 
 
 def main(folder: Path) -> None:
-    """Write tables, runs, jobs, a comparison, thresholds, and the numbers of all of them."""
+    """Write tables, runs, jobs, a comparison, thresholds, and the values of all of them."""
     folder.mkdir()
     expected: dict[str, Any] = {}
     for task, (tables, options) in RUNS.items():
@@ -231,11 +231,11 @@ def main(folder: Path) -> None:
     for place in range(2):
         write_night(folder, place)
         run_night(folder, place)
-    with TemporaryDirectory() as later:  # the third night, which the fixtures do not contain
+    with TemporaryDirectory() as later:  # the third night, which is not in the fixtures
         shutil.copytree(folder, later, dirs_exist_ok=True)
         write_night(Path(later), 2)
         expected |= run_night(Path(later), 2)
-    shutil.rmtree(folder / "nights" / "runs" / DAYS[0])  # the second night has it as its baseline
+    shutil.rmtree(folder / "nights" / "runs" / DAYS[0])  # the baseline of the second night
     for lock in folder.glob("**/.*.lock"):
         lock.unlink()
     (folder / "expected.json").write_text(json.dumps(expected))

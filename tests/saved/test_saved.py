@@ -1,4 +1,4 @@
-"""Saved results of earlier versions are read, and give the numbers that those versions gave."""
+"""Saved results of earlier versions are read and give the same values."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ VERSIONS = sorted(path.stem for path in Path(__file__).parent.glob("*.zip"))
 NUMBERS = [
     "metric", "label_value", "average", "iou_threshold", "slice_value", "a", "b", "difference",
 ]  # fmt: skip
-"""Columns of differences that do not depend on how intervals and p-values are computed."""
+"""Columns of differences that do not depend on the method of intervals and p-values."""
 every_task = pytest.mark.parametrize("task", [*make.RUNS])
 
 
 @pytest.fixture(params=VERSIONS)
 def saved(request: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What one version saved, in the working directory."""
+    """Extract the results of one version into the working directory."""
     with zipfile.ZipFile(Path(__file__).parent / f"{request.param}.zip") as archive:
         archive.extractall(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -43,7 +43,7 @@ def expected(saved: Path, name: str) -> Any:
 
 
 def same(frame: pl.DataFrame, rows: list[dict[str, Any]]) -> None:
-    """Check that a frame has the numbers that it had, row by row."""
+    """Compare a frame with the saved values, row by row."""
     ours = make.numbers(frame)
     assert len(ours) == len(rows) > 0
     for one, other in zip(ours, rows, strict=True):
@@ -58,14 +58,14 @@ def sides(task: str, name: str) -> tuple[str, str]:
 
 
 def trees(path: Path) -> dict[str, Any]:
-    """The trees in a stored tally, by member."""
+    """Return the trees in a stored tally, by member."""
     with zipfile.ZipFile(path) as archive:
         names = [name for name in archive.namelist() if name.endswith("tree.json")]
         return {name: json.loads(archive.read(name)) for name in names}
 
 
 def changed(source: Path, target: Path, old: str, new: str) -> None:
-    """Copy a stored tally, with other text in its trees."""
+    """Copy a stored tally and replace text in its trees."""
     with zipfile.ZipFile(source) as archive, zipfile.ZipFile(target, "w") as copy:
         for name in archive.namelist():
             content = archive.read(name)
@@ -93,7 +93,7 @@ class TestRuns:
         same(ee.load(f"runs/{task}").metrics, expected(saved, task)[0])
 
     @every_task
-    def test_compared_with_a_run_of_today(self, saved: Path, task: str) -> None:
+    def test_compared_with_a_new_run(self, saved: Path, task: str) -> None:
         _, options = make.RUNS[task]
         new = ee.score(*sides(task, "second"), task=task, **options)
         same(new.metrics, expected(saved, task)[1])
@@ -105,7 +105,7 @@ class TestRuns:
             same(found.select(columns), make.numbers(theirs.select(columns)))
 
     @every_task
-    def test_saved_again_it_names_structs_as_today(
+    def test_saving_again_writes_current_struct_names(
         self, saved: Path, task: str, request: pytest.FixtureRequest
     ) -> None:
         _, options = make.RUNS[task]
@@ -159,7 +159,7 @@ class TestNights:
             same(pl.DataFrame(ours, infer_schema_length=None), theirs)
             if job == "nights":
                 assert [one[:3] for one in told] == [one[:3] for one in before]
-                assert told[0][3] is not None  # of the interval that "surely" asks about
+                assert told[0][3] is not None  # of the interval for "surely"
         history = pl.read_parquet("nights/history/*.parquet")
         assert history["run_id"].n_unique() == 3
 
@@ -168,7 +168,7 @@ class TestNights:
         assert [len(stored.load(path).datums) for path in kept] == [24, 24]
 
 
-def test_a_saved_tally_has_no_time_of_its_making(tmp_path: Path) -> None:
+def test_a_saved_tally_has_no_timestamp(tmp_path: Path) -> None:
     table = pl.DataFrame({"datum_id": [1, 2], "target": [1.5, 2.5], "prediction": [1.0, 2.0]})
     ee.score(table, task="regression").save(tmp_path / "run")
     with zipfile.ZipFile(tmp_path / "run" / "tally.zip") as archive:
@@ -216,8 +216,8 @@ class TestRefused:
         with pytest.raises(raised):
             stored.load("other.zip")
 
-    def test_nothing_is_imported_for_a_name(self, saved: Path) -> None:
-        """Neither an unknown name's module nor any task but the one that is stored."""
+    def test_names_import_no_module(self, saved: Path) -> None:
+        """Neither the module of an unknown name nor any task but the stored one is imported."""
         Path("trap.py").write_text("raise SystemExit(9)")
         tally = Path("runs/detection/tally.zip")
         (root,) = (tree["root"]["struct"] for tree in trees(tally).values())
@@ -263,7 +263,7 @@ class TestNames:
     def test_fields_of_stored_structs_are_stored(
         self, declared: dict[str, registry.Stored]
     ) -> None:
-        """``Parts`` is the one exception: it lists files, and no file contains it."""
+        """``Parts`` is the only exception: it lists files, and no file contains it."""
         kinds = {one.kind for one in declared.values()}
         reached = {
             (kind.__name__, field.__name__)
@@ -275,7 +275,7 @@ class TestNames:
         assert reached == {("Tallies", "Parts")}
 
     def test_versions_rise_with_fields(self, declared: dict[str, registry.Stored]) -> None:
-        """Change ``fields.json`` only together with the version at the class."""
+        """Change ``fields.json`` only together with the version of the class."""
         ours = {
             f"{name}/{one.version}": list(one.kind.__struct_fields__)
             for name, one in sorted(declared.items())
@@ -297,7 +297,7 @@ class TestNames:
             registry.stored_as("detection.confusion/1")(kind)
 
     def test_older_versions(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A version at or after ``oldest`` is read with the fields it has; others are refused."""
+        """Versions since ``oldest`` are read with the fields they have; others are refused."""
         monkeypatch.setattr(registry, "DECLARED", dict(registry.DECLARED))
 
         def as_counts(version: int, **named: Any) -> type[msgspec.Struct]:
@@ -315,7 +315,7 @@ class TestNames:
             assert stored.load(tmp_path / name) == third(3)
         stored.save(third(3), tmp_path / "three")
         changed(tmp_path / "three", tmp_path / "new", '"now": 3', '"gone": 1, "now": 3')
-        with pytest.raises(ee.InputError):  # a field of an old name in a newer file
+        with pytest.raises(ee.InputError):  # an old field name in a newer file
             stored.load(tmp_path / "new")
         as_counts(4)
         with pytest.raises(ee.InputError):
@@ -332,5 +332,5 @@ def test_the_same_run_gives_the_same_bytes(tables: str, tmp_path: Path) -> None:
     files = sorted(path.name for path in (tmp_path / "0").iterdir())
     assert {"tally.zip", "metrics.parquet"} <= {*files}
     for name in files:
-        if name != "run.json":  # has the time of the run and the seconds of its steps
+        if name != "run.json":  # contains the time of the run and the seconds of its steps
             assert len({(tmp_path / str(i) / name).read_bytes() for i in range(3)}) == 1, name

@@ -27,7 +27,7 @@ def same(ours: ee.Scorecard, theirs: ee.Scorecard, *frames: str) -> None:
 
 
 def rows_of(maps: Any, names: list[str] = NAMES, first: int = 0) -> pl.DataFrame:
-    """A row of pixels for every datum and label that it has; indices below ``first`` have none."""
+    """Return a row of pixels per datum and label; indices below ``first`` have no row."""
     return pl.DataFrame(
         [
             {
@@ -44,7 +44,7 @@ def rows_of(maps: Any, names: list[str] = NAMES, first: int = 0) -> pl.DataFrame
 
 
 def some_maps(seed: int = 0, n: int = 5, labels: int = 4) -> tuple[Any, Any]:
-    """Predictions and ground truths, uint8 [n, 16, 13], mostly equal."""
+    """Return predictions and ground truths, uint8 [n, 16, 13], mostly equal."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, labels, (n, 16, 13)).astype(np.uint8)
     other = rng.integers(0, labels, truth.shape).astype(np.uint8)
@@ -52,7 +52,7 @@ def some_maps(seed: int = 0, n: int = 5, labels: int = 4) -> tuple[Any, Any]:
 
 
 def write(path: Path | str, pixels: Any, palette: Any = None, **profile: Any) -> str:
-    """A raster file of one band, or of several, PNG or TIFF by its name."""
+    """Write a raster file of one or several bands, as PNG or TIFF by its name."""
     import rasterio
 
     driver = "PNG" if str(path).endswith("png") else "GTiff"
@@ -71,7 +71,7 @@ def write(path: Path | str, pixels: Any, palette: Any = None, **profile: Any) ->
 
 @st.composite
 def pairs_of_maps(draw: st.DrawFn, values: tuple[int, ...] = (0, 1, 2, 3, 255)) -> Any:
-    """Mappings of datum ids to maps, of sizes of their own; either side may lack datums."""
+    """Return mappings of datum ids to maps of various sizes; either side may lack datums."""
     sides: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     for name in draw(st.lists(st.sampled_from("abcd"), min_size=1, max_size=4, unique=True)):
         shape = draw(st.tuples(st.integers(1, 5), st.integers(1, 19)))

@@ -1,4 +1,4 @@
-"""Every number of every dialect held against plain Python: slices, keys, forms and threads."""
+"""Every value of every dialect compared with plain Python: slices, keys, forms and threads."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ BACKGROUND = {"valor": 0, "valor-lite": 0}
 CITIES = ("x", "y")
 
 Maps = dict[tuple[str, int], tuple[Any, Any]]
-"""By label key and datum: truth and prediction."""
+"""Truth and prediction, by label key and datum."""
 
 
 @st.composite
 def keyed_maps(draw: st.DrawFn, keys: tuple[str, ...] = ("a", "b")) -> Maps:
-    """Maps of up to four datums under up to two keys, many of them of few labels."""
+    """Return maps of up to four datums under up to two keys; many have few labels."""
     made: Maps = {}
     for datum in range(draw(st.integers(1, 4))):
         shape = draw(st.tuples(st.integers(1, 4), st.integers(1, 17)))
@@ -53,7 +53,7 @@ def table(maps: Maps, side: int) -> pl.DataFrame:
 
 
 def layers(maps: Maps, side: int, left_out: set[int | None]) -> pl.DataFrame:
-    """The same side as a mask for each label."""
+    """Return the same side as one mask per label."""
     return pl.DataFrame(
         [
             {"datum_id": datum, "label_key": key, "label_value": label,
@@ -68,10 +68,10 @@ def layers(maps: Maps, side: int, left_out: set[int | None]) -> pl.DataFrame:
 
 
 def counted(maps: Maps, ignore: int | None, background: int | None) -> Any:
-    """By key and datum: counts of pairs of labels."""
+    """Return counts of label pairs, by key and datum."""
     made: dict[str, dict[int, Counter[Any]]] = {}
-    for (key, datum), (truth, found) in maps.items():
-        made.setdefault(key, {})[datum] = pairs(truth, found, ignore, background)
+    for (key, datum), (truth, result) in maps.items():
+        made.setdefault(key, {})[datum] = pairs(truth, result, ignore, background)
     return made
 
 
@@ -80,7 +80,7 @@ def approx(value: float | None) -> Any:
 
 
 def numbers(rows: pl.DataFrame) -> dict[Any, float | None]:
-    """What a run says, by metric and label, average, or nothing."""
+    """Return the values of a run by metric and by label, average or None."""
     made = {}
     for row in rows.iter_rows(named=True):
         average = () if row["average"] is None else (row["average"],)
@@ -101,7 +101,7 @@ def numbers(rows: pl.DataFrame) -> dict[Any, float | None]:
 )
 def test_numbers(maps: Maps, dialect: str, ignore: int | None, labels: Any, threads: int) -> None:
     background = BACKGROUND.get(dialect)
-    if labels is not None:  # which are of one key
+    if labels is not None:  # counts of one key
         maps = {("label", datum): pair for (_, datum), pair in maps.items()}
     declared = None if labels is None else [one for one in labels if one != background]
     datums = pl.DataFrame({"datum_id": range(4), "city": [*CITIES, *CITIES]})
@@ -122,7 +122,7 @@ def test_numbers(maps: Maps, dialect: str, ignore: int | None, labels: Any, thre
             )
             expected = over_images(chosen, dialect, declared, ignore) if chosen else {}
             ours = numbers(rows)
-            if not chosen:  # labels that were declared have rows everywhere
+            if not chosen:  # declared labels have rows everywhere
                 ours = {at: value for at, value in ours.items() if at[1] not in (declared or [])}
             assert ours == {at: approx(value) for at, value in expected.items()}, (key, city)
         singles = card.per_datum
@@ -148,13 +148,13 @@ def test_numbers(maps: Maps, dialect: str, ignore: int | None, labels: Any, thre
 def test_datums_of_one_side(
     sides: Any, ignore: int | None, background: int | None, dtype: Any
 ) -> None:
-    """Where a side lacks a datum it has no label there; confusion and counts add up."""
-    found, truth = ({name: one.astype(dtype) for name, one in side.items()} for side in sides)
-    card = ee.score(found, truth, ignore_index=ignore, background=background, metrics=EVERY)
+    """A datum that is missing on one side has no label there; confusion and counts add up."""
+    result, truth = ({name: one.astype(dtype) for name, one in side.items()} for side in sides)
+    card = ee.score(result, truth, ignore_index=ignore, background=background, metrics=EVERY)
     each: dict[str, Counter[Any]] = {}
-    for name in {**found, **truth}:
-        blank = np.full((found.get(name, truth.get(name))).shape, -7)
-        counts = pairs(truth.get(name, blank), found.get(name, blank), ignore, background)
+    for name in {**result, **truth}:
+        blank = np.full((result.get(name, truth.get(name))).shape, -7)
+        counts = pairs(truth.get(name, blank), result.get(name, blank), ignore, background)
         each[name] = Counter()
         for (t, p), n in counts.items():
             each[name][None if t == -7 else t, None if p == -7 else p] += n
@@ -180,7 +180,7 @@ def test_datums_of_one_side(
 
 
 def counted_as(statistic: str, label: Any, actual: Any, predicted: Any) -> bool:
-    """Whether a pixel is a true positive, ... of a label."""
+    """Return whether a pixel is a true positive, false positive or false negative of a label."""
     positive = statistic[1] == "p"
     right = positive if statistic[0] == "t" else not positive
     return (predicted == label) == positive and (actual == label) == right
@@ -206,7 +206,7 @@ def test_masks_are_maps(
     sides = [layers(maps, side, {background}) for side in (0, 1)]
     for side in sides if both else sides[1:]:
         held = set(side.select("label_key", "datum_id").iter_rows())
-        if held != {*maps}:  # a map all of background is no row of masks
+        if held != {*maps}:  # a map of background only has no row of masks
             return
     whole = ee.score(table(maps, 1), table(maps, 0), **options)
     truth = sides[0] if both else table(maps, 0)

@@ -1,4 +1,4 @@
-"""Rasters in files: paths, bands, grids, windows."""
+"""Raster files: paths, bands, grids, windows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ARRAYS = ee.score(FOUND, TRUTH, labels=NAMES, metrics=EVERY)
 
 @pytest.fixture
 def sides(tmp_path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Predictions in PNG, ground truths in TIFF, with paths relative to the folder."""
+    """Write predictions as PNG and ground truths as TIFF, with paths relative to the folder."""
     made = []
     for name, ending, side in (("p", "png", FOUND), ("g", "tif", TRUTH)):
         paths = [f"{name}{i}.{ending}" for i in range(len(side))]
@@ -102,7 +102,7 @@ def cut_short(path: Path) -> str:
     return str(path)
 
 
-def test_a_file_that_breaks_off(tmp_path: Path) -> None:
+def test_a_truncated_file(tmp_path: Path) -> None:
     noise = np.random.default_rng(0).integers(0, 200, (64, 64)).astype(np.uint8)
     good = write(tmp_path / "good.tif", noise)
     write(tmp_path / "short.png", noise)
@@ -113,25 +113,25 @@ def test_a_file_that_breaks_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tiled", [True, False])
-def test_windows_are_the_whole(tmp_path: Path, tiled: bool) -> None:
+def test_windows_give_the_result_of_whole_maps(tmp_path: Path, tiled: bool) -> None:
     rng = np.random.default_rng(3)
     truth = rng.integers(0, 5, (70, 90)).astype(np.uint8)
-    found = np.where(rng.random(truth.shape) < 0.9, truth, 0).astype(np.uint8)
+    result = np.where(rng.random(truth.shape) < 0.9, truth, 0).astype(np.uint8)
     profile = {"tiled": True, "blockxsize": 16, "blockysize": 16} if tiled else {}
     paths = [
-        write(tmp_path / "p.tif", found, **profile),
+        write(tmp_path / "p.tif", result, **profile),
         write(tmp_path / "g.tif", truth, blockysize=7)
         if not tiled
         else write(tmp_path / "g.tif", truth, **profile),
-        write(tmp_path / "p.png", found),
+        write(tmp_path / "p.png", result),
     ]
     tables = [pl.DataFrame({"datum_id": [0], "raster": [path]}) for path in paths]
-    whole = ee.score(found[None], truth[None], metrics=EVERY)
+    whole = ee.score(result[None], truth[None], metrics=EVERY)
     for size in (300, 1500, 5000):
         tune(window_pixels=size)
         for side in (tables[0], tables[2]):
             same(ee.score(side, tables[1], metrics=EVERY), whole)
-        same(ee.score(found[None], tables[1], metrics=EVERY), whole)
+        same(ee.score(result[None], tables[1], metrics=EVERY), whole)
 
 
 def test_windows_cover_every_pixel_once(tmp_path: Path) -> None:
@@ -171,11 +171,11 @@ def test_grids_that_differ_are_refused(tmp_path: Path) -> None:
     )
     with refused("grids_differ", count=1, rows=[0]) as raised:
         ee.score(moved, truth)
-    said = str(raised.value)
-    assert "EPSG:32632" in said
-    assert "from (500003, 5000000)" in said
-    assert "from (500000, 5000000)" in said
-    assert "resample=True" in said
+    message = str(raised.value)
+    assert "EPSG:32632" in message
+    assert "from (500003, 5000000)" in message
+    assert "from (500000, 5000000)" in message
+    assert "resample=True" in message
     other = georeferenced(tmp_path, "o.tif", FOUND[0], crs="EPSG:32633")
     with pytest.raises(ee.InputError, match="EPSG:32633"):
         ee.score(other, truth)
@@ -187,9 +187,9 @@ def test_grids_that_differ_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("crs", ["EPSG:32632", None])
 def test_resampled_by_place(tmp_path: Path, crs: str | None) -> None:
-    """Coarse pixels of 2 x 2 that begin three pixels further right: there nothing is predicted."""
+    """Coarse pixels of 2 x 2 begin three pixels further right; nothing is predicted before them."""
     coarse = np.arange(1, 25).reshape(4, 6).astype(np.uint8)
-    found = georeferenced(
+    result = georeferenced(
         tmp_path, "p.tif", coarse, crs=crs, transform=Affine(2, 0, 500003, 0, -2, 5000000)
     )
     fine = np.zeros((8, 12), np.uint8)
@@ -198,7 +198,7 @@ def test_resampled_by_place(tmp_path: Path, crs: str | None) -> None:
     expected[:, 3:] = coarse.repeat(2, 0).repeat(2, 1)[:, :9]
     for size in (1 << 22, 30):
         tune(window_pixels=size)
-        card = ee.score(found, truth, resample=True, metrics=["ConfusionMatrix"])
+        card = ee.score(result, truth, resample=True, metrics=["ConfusionMatrix"])
         cells = dict(card.confusion.select("predicted", "count").iter_rows())
         index, count = np.unique(expected[:, 3:], return_counts=True)
         assert cells == {None: 24, **dict(zip(index.tolist(), count.tolist(), strict=True))}
@@ -207,11 +207,11 @@ def test_resampled_by_place(tmp_path: Path, crs: str | None) -> None:
 
 def test_no_data_is_an_index_when_resampled_too(tmp_path: Path) -> None:
     coarse = np.arange(24).reshape(4, 6).astype(np.uint8) % 3
-    found = georeferenced(
+    result = georeferenced(
         tmp_path, "p.tif", coarse, nodata=0, transform=Affine(2, 0, 500000, 0, -2, 5000000)
     )
     truth = georeferenced(tmp_path, "g.tif", coarse.repeat(2, 0).repeat(2, 1), nodata=0)
-    assert ee.score(found, truth, resample=True).value("PixelAccuracy") == 1.0
+    assert ee.score(result, truth, resample=True).value("PixelAccuracy") == 1.0
 
 
 def test_resampled_by_proportion() -> None:
@@ -230,7 +230,7 @@ def test_resampled_by_proportion() -> None:
 def test_rasters_that_do_not_overlap_are_named(tmp_path: Path, size: int) -> None:
     tune(window_pixels=size)
     pixels = np.ones((8, 12), np.uint8)
-    rights = {"a": 500000, "b": 500006, "c": 700000, "d": 500012}  # metres; c and d lie outside
+    rights = {"a": 500000, "b": 500006, "c": 700000, "d": 500012}  # metres; c and d are outside
     sides = [
         pl.DataFrame(
             {
@@ -258,15 +258,15 @@ def test_rasters_that_do_not_overlap_are_named(tmp_path: Path, size: int) -> Non
     assert [one.code for one in two.findings] == ["resampled"]
 
 
-def test_resampling_of_masks_is_said_to_be_not_read() -> None:
+def test_resampling_of_masks_is_reported_as_unread() -> None:
     side = pl.DataFrame(
         {"datum_id": [0], "label_value": ["a"], "raster": [[[1, 0], [0, 1]]]},
         schema_overrides={"raster": pl.List(pl.List(pl.UInt8))},
     )
     card = ee.score(side, side, resample=True)
-    said = noted(card, "option_not_read").message
-    assert "predictions" in said
-    assert "ground truths" in said
+    message = noted(card, "option_not_read").message
+    assert "predictions" in message
+    assert "ground truths" in message
     assert "resample=True" in card.findings[0].message
 
 
@@ -291,7 +291,7 @@ class _Serial:
 
 
 @pytest.mark.parametrize(
-    ("place", "said"),
+    ("place", "message"),
     [
         ({"crs": "EPSG:32633"}, "reference systems differ"),
         ({"transform": Affine(1, 0, 600000, 0, -1, 5000000)}, "transforms"),
@@ -301,31 +301,31 @@ class _Serial:
 )
 @pytest.mark.parametrize("resample", [None, True])
 def test_rasters_of_one_label_on_other_grids(
-    tmp_path: Path, place: dict[str, Any], said: str, resample: bool | None
+    tmp_path: Path, place: dict[str, Any], message: str, resample: bool | None
 ) -> None:
     pixels = (TRUTH[0] == 1).astype(np.uint8)
-    truth, found = (
+    truth, result = (
         pl.DataFrame({"datum_id": [0], "label_value": ["a"], "raster": [path]})
         for path in (
             write(tmp_path / "g.tif", pixels, **EARTH),
             write(tmp_path / "p.tif", pixels, **{**EARTH, **place}),
         )
     )
-    maps = [side.drop("label_value") for side in (found, truth)]
-    for sides in ((found, truth), (maps[0], truth)):
+    maps = [side.drop("label_value") for side in (result, truth)]
+    for sides in ((result, truth), (maps[0], truth)):
         with refused("grids_differ", column="raster", count=1) as raised:
             ee.score(*sides, labels=["b", "a"], resample=resample)
         assert "predictions, row 0" in str(raised.value)
-        assert said in str(raised.value)
+        assert message in str(raised.value)
     if resample is None:
         with refused("grids_differ", count=1):
             ee.score(*maps)
     picture = write(tmp_path / "p.png", pixels)
-    ee.score(found.with_columns(raster=pl.lit(picture)), truth)
+    ee.score(result.with_columns(raster=pl.lit(picture)), truth)
     assert ee.score(truth, truth).value("mIOU") == 1.0
 
 
-def test_maps_beside_masks_are_read_by_strips(
+def test_maps_with_masks_are_read_in_strips(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path / "g.tif", TRUTH[0], tiled=True, blockxsize=16, blockysize=16)
@@ -358,7 +358,7 @@ def test_memory_does_not_grow_with_the_labels_of_a_map(tmp_path: Path, form: str
     pixels = pixels.astype(np.uint8)
     names = [f"label {i}" for i in range(many)]
     square = [[[0, 0], [side, 0], [side, side], [0, side]]]
-    found = pl.DataFrame({"datum_id": [0], "label_value": [names[3]], "polygon": [square]})
+    result = pl.DataFrame({"datum_id": [0], "label_value": [names[3]], "polygon": [square]})
     size = pl.DataFrame({"datum_id": [0], "height": [side], "width": [side]})
     truth: Any = pixels[None]
     if form != "array":
@@ -368,7 +368,7 @@ def test_memory_does_not_grow_with_the_labels_of_a_map(tmp_path: Path, form: str
         truth = rows.join(truth, how="cross")
 
     def score() -> ee.Scorecard:
-        return ee.score(found, truth, labels=names, datums=size, metrics=["IOU", "mIOU"])
+        return ee.score(result, truth, labels=names, datums=size, metrics=["IOU", "mIOU"])
 
     score()  # kernels are compiled
     tracemalloc.start()

@@ -21,7 +21,7 @@ def written(folder: Path, maps: dict[str, np.ndarray]) -> Path:
     return folder
 
 
-def test_a_datum_a_file_named_by_it(tmp_path: Path) -> None:
+def test_one_datum_per_file_named_by_its_stem(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     truth = {f"im{i}.png": rng.integers(0, 3, (8, 9)).astype(np.uint8) for i in range(3)}
     found = {
@@ -46,7 +46,7 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
     assert f"{folder / 'a.png'} and {folder / 'a.tif'}" in str(error.value)
 
 
-def test_images_beside_tables_are_not_read(tmp_path: Path) -> None:
+def test_images_next_to_tables_are_not_read(tmp_path: Path) -> None:
     folder = written(tmp_path / "run", {"chart.png": np.zeros((4, 4), np.uint8)})
     table = pl.DataFrame({"actual": [0, 1], "score": [0.1, 0.9]})
     table.write_parquet(folder / "part.parquet")

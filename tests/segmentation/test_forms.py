@@ -1,4 +1,4 @@
-"""The same pixels in every form give the same numbers: arrays, tables, masks, polygons, mixed."""
+"""Every form of the same pixels gives the same values: arrays, tables, masks, polygons, mixed."""
 
 from __future__ import annotations
 
@@ -74,17 +74,17 @@ def test_an_axis_of_length_one_is_removed_as_advised() -> None:
 
 @pytest.mark.parametrize("sides", ["both", "found", "truth"])
 def test_masks_of_labels(sides: str) -> None:
-    found = FOUND if sides == "truth" else rows_of(FOUND)
+    result = FOUND if sides == "truth" else rows_of(FOUND)
     truth = TRUTH if sides == "found" else rows_of(TRUTH)
-    card = ee.score(found, truth, labels=NAMES, metrics=EVERY)
+    card = ee.score(result, truth, labels=NAMES, metrics=EVERY)
     assert card.task == "segmentation"
     same(card, ARRAYS)
 
 
 def test_one_bit_images_are_masks() -> None:
-    found, truth = FOUND > 1, TRUTH > 1
-    card = ee.score(found, truth, labels=["on"], background=0)
-    both, either = (found & truth).sum(), (found | truth).sum()
+    result, truth = FOUND > 1, TRUTH > 1
+    card = ee.score(result, truth, labels=["on"], background=0)
+    both, either = (result & truth).sum(), (result | truth).sum()
     assert card.value("mIOU") == both / either
 
 
@@ -92,16 +92,16 @@ def test_several_masks_of_one_label_are_united() -> None:
     truth = pl.DataFrame(
         {"datum_id": [1, 1], "label_value": ["a", "a"], "mask": [[[1, 1, 0]], [[0, 1, 1]]]}
     )
-    found = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "mask": [[[1, 0, 0]]]})
-    assert ee.score(found, truth).value("IOU", label_value="a") == 1 / 3
+    result = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "mask": [[[1, 0, 0]]]})
+    assert ee.score(result, truth).value("IOU", label_value="a") == 1 / 3
 
 
-def test_labels_that_overlap_are_told_and_have_no_pixel_accuracy() -> None:
+def test_overlapping_labels_are_noted_and_have_no_pixel_accuracy() -> None:
     truth = pl.DataFrame(
         {"datum_id": [1, 1], "label_value": ["a", "b"], "mask": [[[1, 1, 0, 0]], [[0, 1, 1, 0]]]}
     )
-    found = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "mask": [[[1, 1, 1, 0]]]})
-    card = ee.score(found, truth, metrics=EVERY)
+    result = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "mask": [[[1, 1, 1, 0]]]})
+    card = ee.score(result, truth, metrics=EVERY)
     noted(card, "labels_overlap", count=1)
     assert card.value("IOU", label_value="a") == 2 / 3
     assert card.value("Recall", label_value="b") == 0.0
@@ -116,11 +116,11 @@ def test_labels_that_overlap_are_told_and_have_no_pixel_accuracy() -> None:
     others = [pl.DataFrame({"datum_id": [2], "label_value": ["a"], "mask": [[[1, 0, n, 0]]]})
               for n in (0, 1)]  # fmt: skip
     more = ee.score(
-        pl.concat([found, others[0]]), pl.concat([truth, others[1]]),
+        pl.concat([result, others[0]]), pl.concat([truth, others[1]]),
         metrics=["PixelAccuracy", "PixelAccuracyPerImage"],
     )  # fmt: skip
     assert more.value("PixelAccuracy") is None
-    assert more.value("PixelAccuracyPerImage") == 3 / 4  # of the image in which nothing overlaps
+    assert more.value("PixelAccuracyPerImage") == 3 / 4  # the image without overlaps
     assert more.per_datum.filter(metric="PixelAccuracy")["value"].to_list() == [None, 3 / 4]
     cells = card.confusion.select("actual", "predicted", "count", "iou").rows()
     assert cells == [("a", "a", 2, 2 / 3), ("b", "a", 2, 2 / 3)]
@@ -128,24 +128,24 @@ def test_labels_that_overlap_are_told_and_have_no_pixel_accuracy() -> None:
 
 def test_polygons_need_the_size_of_the_image() -> None:
     square = [[[1.0, 1.0], [4.0, 1.0], [4.0, 3.0], [1.0, 3.0]]]
-    found = pl.DataFrame({"datum_id": ["x"], "label_value": ["a"], "polygon": [square]})
+    result = pl.DataFrame({"datum_id": ["x"], "label_value": ["a"], "polygon": [square]})
     mask = np.zeros((5, 6), int)
     mask[1:3, 1:4] = 1
     truth = pl.DataFrame({"datum_id": ["x"], "label_value": ["a"], "mask": [mask.tolist()]})
-    assert ee.score(found, truth).value("mIOU") == 1.0
-    assert ee.score(found, {"x": mask}, labels=["a"], background=0).value("mIOU") == 1.0
+    assert ee.score(result, truth).value("mIOU") == 1.0
+    assert ee.score(result, {"x": mask}, labels=["a"], background=0).value("mIOU") == 1.0
     with refused("image_size_missing", count=1):
-        ee.score(found, found)
+        ee.score(result, result)
     sized = pl.DataFrame({"datum_id": ["x"], "height": [5], "width": [6]})
-    card = ee.score(found, found, datums=sized)
+    card = ee.score(result, result, datums=sized)
     assert card.value("mIOU") == card.value("PixelAccuracy") == 1.0
-    beside = found.with_columns(height=pl.lit(5), width=pl.lit(6))
-    assert ee.score(beside, found).value("PixelAccuracy") == 1.0
+    beside = result.with_columns(height=pl.lit(5), width=pl.lit(6))
+    assert ee.score(beside, result).value("PixelAccuracy") == 1.0
 
 
 def test_rows_of_several_forms() -> None:
     mask, square = [[1, 1], [0, 0]], [[[0.0, 1.0], [2.0, 1.0], [2.0, 2.0], [0.0, 2.0]]]
-    found = pl.DataFrame(
+    result = pl.DataFrame(
         {
             "datum_id": [1, 1],
             "label_value": ["a", "b"],
@@ -154,13 +154,13 @@ def test_rows_of_several_forms() -> None:
         }
     )
     truth = {1: np.array([[0, 0], [1, 1]])}
-    card = ee.score(found, truth, labels=["a", "b"])
+    card = ee.score(result, truth, labels=["a", "b"])
     assert card.value("mIOU") == 1.0
 
 
 def test_datums_on_one_side_count() -> None:
-    found, truth = {"a": FOUND[0], "b": FOUND[1]}, {"a": TRUTH[0], "c": TRUTH[2]}
-    maps = ee.score(found, truth, labels=NAMES, metrics=EVERY)
+    result, truth = {"a": FOUND[0], "b": FOUND[1]}, {"a": TRUTH[0], "c": TRUTH[2]}
+    maps = ee.score(result, truth, labels=NAMES, metrics=EVERY)
     assert maps.confusion.filter(pl.col("predicted").is_null())["count"].sum() == TRUTH[2].size
     assert maps.confusion.filter(pl.col("actual").is_null())["count"].sum() == FOUND[1].size
     status = dict(maps.per_datum.select("datum_id", "status").iter_rows())
@@ -196,8 +196,8 @@ def test_label_keys() -> None:
             "label_value": ["grass", "road", "clear", "cloud"],
         }
     )
-    found = maps.with_columns(raster=pl.Series([[[0, 0]], [[1, 1]]]))
-    card = ee.score(found, maps, labels=labels, metrics=["mIOU", "IOU", "PixelAccuracy"])
+    result = maps.with_columns(raster=pl.Series([[[0, 0]], [[1, 1]]]))
+    card = ee.score(result, maps, labels=labels, metrics=["mIOU", "IOU", "PixelAccuracy"])
     assert card.value("mIOU", label_key="ground") == 0.25
     assert card.value("mIOU", label_key="sky") == 1.0
     single = card.per_datum.filter(metric="mIOU")

@@ -1,4 +1,4 @@
-"""The joint histogram against NumPy's: runs, words, bytes at the end, wide indices."""
+"""The joint histogram against NumPy: runs, words, trailing bytes, wide indices."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ def expected(a: Any, b: Any) -> dict[tuple[int, int], int]:
 
 @st.composite
 def maps(draw: st.DrawFn) -> tuple[Any, Any]:
-    """Two sides of as many bytes: runs whose ends fall anywhere, or begin and end where stretches
-    of 64 do, or stretches with few borders and with many.
+    """Return two sides of equal length, with runs of several patterns.
+
+    Runs end anywhere, or at multiples of 64 bytes, or blocks of 64 have few or many borders.
     """
     n = draw(st.integers(1, 3100))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -48,7 +49,7 @@ def maps(draw: st.DrawFn) -> tuple[Any, Any]:
 @settings(max_examples=100)
 @given(maps(), st.integers(0, 7), st.integers(1, 3))
 def test_bytes(sides: tuple[Any, Any], skip: int, pieces: int) -> None:
-    """In several calls, which begin where no word does."""
+    """Several calls, which do not begin at word boundaries, add up."""
     a, b = (side[skip:] for side in sides)
     counter = ByteCounter()
     for some in np.array_split(np.arange(a.size), pieces):

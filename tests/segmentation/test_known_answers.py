@@ -1,4 +1,4 @@
-"""valor-lite's answers and the Valor service's rule, of label maps in which 0 is not a label."""
+"""Known answers of valor-lite and the Valor service, for label maps in which 0 is not a label."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PER_LABEL = ("IOU", "Precision", "Recall", "F1")
 
 
 def scored(case: dict[str, Any], dialect: str) -> ee.Scorecard:
-    """The run of a case; every image and declared label counts, also those without a pixel."""
+    """Score a case; all images and declared labels count, also those without a pixel."""
     sides = []
     for side in ("prediction", "groundtruth"):
         rows = [

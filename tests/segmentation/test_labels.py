@@ -1,4 +1,4 @@
-"""Which label an index is: names in order, a column of indices, integers, label maps."""
+"""Labels of indices: names in order, a column of indices, integers, label maps."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_integers_are_indices() -> None:
     assert ious(labels={3: "tree", 2: "sky", 1: "car", 0: "road"}) == PLAIN
 
 
-def test_a_label_that_nothing_has_is_undefined() -> None:
+def test_a_label_without_pixels_is_undefined() -> None:
     card = ee.score(FOUND, TRUTH, labels=[*NAMES, "pole"])
     row = card.metrics.filter(metric="IOU", label_value="pole")
     assert row["value"].to_list() == [None]
@@ -70,7 +70,7 @@ def test_an_index_without_a_name() -> None:
         ee.score(other, TRUTH, labels=NAMES, ignore_index=255)
 
 
-def test_an_index_that_stands_twice() -> None:
+def test_a_repeated_index() -> None:
     labels = pl.DataFrame({"label_value": ["a", "b"], "index": [1, 1]})
     with refused("repeated_values", column="index", value=1):
         ee.score(FOUND, TRUTH, labels=labels)
@@ -79,7 +79,7 @@ def test_an_index_that_stands_twice() -> None:
         ee.score(FOUND, TRUTH, labels=words)
 
 
-def test_an_ignored_index_within_the_list_is_told() -> None:
+def test_an_ignored_index_within_the_list_is_noted() -> None:
     card = ee.score(FOUND, TRUTH, labels=NAMES, ignore_index=0)
     assert "'road' is index 0" in noted(card, "ignored_index_named").message
 
@@ -98,7 +98,7 @@ def test_a_label_map_merges(named: bool) -> None:
     assert card.value("PixelAccuracy") == other.value("PixelAccuracy")
 
 
-def test_labels_of_one_side_are_told() -> None:
+def test_labels_of_one_side_are_noted() -> None:
     card = ee.score(np.full((1, 2, 2), 3), np.full((1, 2, 2), 1))
     assert ": 3." in noted(card, "labels_in_predictions_only", count=1).message
     assert ": 1." in noted(card, "labels_in_ground_truths_only", count=1).message
@@ -110,8 +110,8 @@ def test_torchmetrics_leaves_the_ignored_class_out_of_iou(ignored: int, form: st
     options: dict = {"dialect": "torchmetrics", "ignore_index": ignored}
     if form != "maps":
         options["labels"] = NAMES
-    found = rows_of(FOUND) if form == "rows" else FOUND
-    card = ee.score(found, TRUTH, metrics=["IOU", "mIOU", "FrequencyWeightedIoU"], **options)
+    result = rows_of(FOUND) if form == "rows" else FOUND
+    card = ee.score(result, TRUTH, metrics=["IOU", "mIOU", "FrequencyWeightedIoU"], **options)
     kept = ignored != TRUTH
     right, union, truth = np.array(
         [
@@ -120,7 +120,7 @@ def test_torchmetrics_leaves_the_ignored_class_out_of_iou(ignored: int, form: st
             [((k == TRUTH) & kept).sum() for k in range(4)],
         ]
     )
-    # JaccardIndex of torchmetrics 1.9: weight 0 in macro, out of the denominator of micro.
+    # JaccardIndex of torchmetrics 1.9: weight 0 in macro, not in the denominator of micro.
     others = np.arange(4) != ignored
     assert union[ignored] > 0
     assert card.value("mIOU") == pytest.approx((right / union)[others].mean(), abs=1e-15)
@@ -132,7 +132,7 @@ def test_torchmetrics_leaves_the_ignored_class_out_of_iou(ignored: int, form: st
     first = card.per_datum.filter(metric="mIOU", datum_id=0)["value"][0]
     alone = ee.score(FOUND[:1], TRUTH[:1], metrics=["mIOU"], **{**options, "labels": NAMES})
     assert first == pytest.approx(alone.value("mIOU"), abs=1e-15)
-    standard = ee.score(found, TRUTH, **{**options, "dialect": "standard"})
+    standard = ee.score(result, TRUTH, **{**options, "dialect": "standard"})
     assert standard.value("mIOU") == pytest.approx((right / union).mean(), abs=1e-15)
 
 
@@ -140,13 +140,13 @@ def test_torchmetrics_leaves_the_ignored_class_out_of_iou(ignored: int, form: st
 def test_a_key_whose_pixels_are_all_ignored_has_rows_with_reasons(form: str) -> None:
     maps = {"datum_id": [0, 0], "label_key": ["a", "b"], "raster": [[[7, 7]], [[1, 2]]]}
     truth = pl.DataFrame(maps)
-    found = pl.DataFrame({**maps, "raster": [[[1, 2]], [[1, 1]]]})
-    if form == "masks":  # nothing but ignored pixels in key 'a', and nothing found there
-        found = pl.DataFrame(
+    result = pl.DataFrame({**maps, "raster": [[[1, 2]], [[1, 1]]]})
+    if form == "masks":  # key 'a' has only ignored pixels and no predictions
+        result = pl.DataFrame(
             {"datum_id": [0], "label_key": ["b"], "label_value": [1], "mask": [[[1, 1]]]}
         )
     metrics = [name for name in EVERY if name not in ("Counts", "ConfusionMatrix")]
-    card = ee.score(found, truth, ignore_index=7, metrics=metrics)
+    card = ee.score(result, truth, ignore_index=7, metrics=metrics)
     rows = card.metrics.filter(pl.col("label_value").is_null(), label_key="a")
     assert set(rows["metric"]) == {*metrics}
     assert rows["value"].to_list() == [None] * rows.height

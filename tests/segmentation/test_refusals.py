@@ -1,4 +1,4 @@
-"""What cannot be scored is refused by name; what tells the task, and what does not."""
+"""Refusals of input that cannot be scored, and inference of the task."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_sizes_that_are_no_pixels() -> None:
     assert ee.score(polygons, polygons, datums=whole).value("mIOU") == 1.0
 
 
-def test_sizes_are_held_against_those_before_and_named_only_then() -> None:
+def test_sizes_are_compared_with_earlier_ones_and_then_named() -> None:
     n = 200_000
     datums = Datums(None, pl.DataFrame(), rows=n // 2)
     sizes = Sizes(datums, Frames(sides={}))
@@ -100,7 +100,7 @@ def test_sizes_are_held_against_those_before_and_named_only_then() -> None:
 
     datum = np.arange(n) // 2
     size = np.stack([datum % 7 + 1, datum % 5 + 1], axis=1)
-    size[::9] = 0  # nothing said by one of two rows
+    size[::9] = 0  # one of the two rows gives no name
     sizes.hold(datum, size, who)
     assert not called
     assert (sizes.size[:, 0] == np.arange(n // 2) % 7 + 1).all()
@@ -128,13 +128,13 @@ def test_options(options: dict[str, Any], code: str, value: Any) -> None:
         ee.score(FOUND, TRUTH, task="segmentation", **options)
 
 
-def test_options_that_nothing_reads_are_told() -> None:
+def test_unread_options_are_noted() -> None:
     card = ee.score(ROWS, rows_of(TRUTH), ignore_index=255, iou_type="segm")
     assert "ignore_index=255" in noted(card, "option_not_read").message
     assert "iou_type" in noted(card, "idle_option").message
 
 
-def test_the_task_follows() -> None:
+def test_the_task_is_inferred() -> None:
     assert ee.score(FOUND, TRUTH).task == "segmentation"
     assert ee.score(ROWS, rows_of(TRUTH)).task == "segmentation"
     assert ee.score({"a": FOUND[0]}, {"a": TRUTH[0]}).task == "segmentation"
@@ -171,10 +171,10 @@ def test_explain() -> None:
         (pl.DataFrame({"datum_id": [0], "raster": [3]}), "wrong_dtype", "raster"),
     ],
 )  # fmt: skip
-def test_missing_columns_are_told_and_nothing_beside(side: Any, code: str, column: str) -> None:
+def test_only_missing_columns_are_reported(side: Any, code: str, column: str) -> None:
     with refused(code, column=column) as error:
         ee.score(side, side, task="segmentation")
-    assert [one.kind for one in error.value.problems] == [code, code]  # one problem a side
+    assert [one.kind for one in error.value.problems] == [code, code]  # one problem per side
 
 
 _OBJECT = pl.DataFrame(
@@ -183,7 +183,7 @@ _OBJECT = pl.DataFrame(
 
 
 @pytest.mark.parametrize("told", ["score", "confidence", "iscrowd"])
-def test_columns_of_objects_on_either_side_tell_against_segmentation(told: str) -> None:
+def test_columns_of_objects_on_either_side_exclude_segmentation(told: str) -> None:
     with_column = _OBJECT.with_columns(pl.lit(0).alias(told))
     scored = _OBJECT.with_columns(score=0.5)
     with refused("column_missing", column="score", swapped_with="score"):
@@ -202,7 +202,7 @@ def test_columns_of_objects_on_either_side_tell_against_segmentation(told: str) 
     assert ee.score(_OBJECT, _OBJECT).task == "segmentation"
 
 
-def test_a_column_that_may_hold_scores_is_told() -> None:
+def test_a_column_that_may_contain_scores_is_noted() -> None:
     found = _OBJECT.with_columns(p=0.5)
     card = ee.score(found, _OBJECT)
     assert card.task == "segmentation"

@@ -1,4 +1,4 @@
-"""Values of a table open plain files of plain formats, and reach no server."""
+"""Paths in a table open only plain files of plain formats, and contact no server."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ PIXELS = np.ones((8, 9), np.uint8)
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[tuple[str, list[Any]]]:
-    """An address on this machine, and the requests it has seen."""
+    """Return an address on this machine, and the list of its requests."""
     with web_server(tmp_path / "nothing") as made:
         yield made.at, made.asked
 
 
 def virtual(source: str) -> str:
-    """A virtual raster of one band that lies elsewhere."""
+    """Write a virtual raster with one band, whose source is another file."""
     return (
         '<VRTDataset rasterXSize="9" rasterYSize="8"><VRTRasterBand dataType="Byte" band="1">'
         f"<SimpleSource><SourceFilename>{source}</SourceFilename><SourceBand>1</SourceBand>"
@@ -36,7 +36,7 @@ def virtual(source: str) -> str:
 
 
 def score(path: str, truth: str, form: str, **options: Any) -> ee.Scorecard:
-    """A label map, or a mask of one object, held against a good file."""
+    """Score a label map, or a mask of one object, with a good file on the other side."""
     if form == "map":
         sides = [pl.DataFrame({"datum_id": [0], "raster": [one]}) for one in (path, truth)]
         return ee.score(*sides, task="segmentation", **options)
@@ -93,15 +93,15 @@ def test_nothing_is_fetched(
         "{folder}/other.vrt",
     ],
 )
-def test_overviews_elsewhere_are_not_looked_at(
+def test_external_overviews_are_not_opened(
     overview: str, where: str, form: str, server: tuple[str, list[Any]], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """A plain file may name any other one as its overview, in a tag or in a file beside it."""
+    """A plain file may name any file as its overview, in a tag or in a file next to it."""
     import rasterio
     from rasterio.transform import from_origin
 
-    monkeypatch.setenv("GDAL_HTTP_TIMEOUT", "2")  # should one be fetched after all
+    monkeypatch.setenv("GDAL_HTTP_TIMEOUT", "2")  # in case an overview is fetched
     address, seen = server
     placed = [{"crs": "EPSG:32633", "transform": from_origin(0, 64, n, n)} for n in (4.0, 1.0)]
     truth = write(tmp_path / "truth.tif", np.ones((16, 16), np.uint8), **placed[0])
@@ -121,7 +121,7 @@ def test_overviews_elsewhere_are_not_looked_at(
             f"{escape(named)}</MDI></Metadata></PAMDataset>"
         )
     path = str(tmp_path / "fine.tif")
-    if form == "map":  # drawn onto the coarser grid, for which overviews are made
+    if form == "map":  # resampled onto the coarser grid, for which overviews are made
         found = score(path, truth, form, resample=True, metrics=["ConfusionMatrix"])
         assert found.confusion.select("actual", "predicted", "count").rows() == [(1, 1, 256)]
     else:
@@ -138,7 +138,7 @@ def test_no_other_file_is_read_as_pixels(form: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["map", "object"])
-def test_addresses_are_opened_where_the_user_trusts_the_table(
+def test_addresses_are_opened_if_the_user_trusts_the_table(
     form: str, server: tuple[str, list[Any]], tmp_path: Path
 ) -> None:
     address, seen = server
@@ -149,7 +149,7 @@ def test_addresses_are_opened_where_the_user_trusts_the_table(
 
 
 @pytest.mark.parametrize("form", ["map", "object"])
-def test_files_lie_in_the_root(form: str, tmp_path: Path) -> None:
+def test_files_must_be_inside_the_root(form: str, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     truth = write(tmp_path / "in" / "truth.png", PIXELS)
     outside = write(tmp_path / "outside.png", PIXELS)

@@ -1,4 +1,4 @@
-"""Operations in the compiler's own language give what the Python functions beside them say."""
+"""Intrinsics of the compiler return the values of their Python equivalents."""
 
 from __future__ import annotations
 

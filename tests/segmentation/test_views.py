@@ -1,4 +1,4 @@
-"""Slices are runs over their datums, weights are datums that stand several times."""
+"""A slice equals a run over its datums; a weight equals repeated datums."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_slices(dialect: str) -> None:
     assert card.metrics["slice_value"].unique().sort().to_list() == [None, "x", "y"]
 
 
-def test_means_of_an_image_do_not_see_other_slices() -> None:
+def test_means_per_image_are_independent_of_other_slices() -> None:
     maps = np.array([[[1, 1], [2, 2]], [[3, 3], [4, 4]]])
     other = pl.DataFrame({"datum_id": [0, 1], "part": ["x", "y"]})
     asked = {"dialect": "valor-lite", "metrics": ["mIOU", "mIOUPerImage"]}
@@ -54,9 +54,9 @@ def test_means_of_an_image_do_not_see_other_slices() -> None:
         assert mine == alone.value(name) == 1.0
 
 
-def summarised(found: Any, truth: Any, weights: Any = None) -> Any:
+def summarised(result: Any, truth: Any, weights: Any = None) -> Any:
     plan = planner.make_plan(ee.Options(metrics=EVERY), "segmentation")
-    frames = load_frames(found, truth, task="segmentation")
+    frames = load_frames(result, truth, task="segmentation")
     tallies = planner.run(plan, frames, Threads(1))
     makers, _ = summarise(plan, tallies, weights=weights)
     return {name: makers[name]() for name in ("metrics", "confusion")}
@@ -82,24 +82,24 @@ def test_order_and_threads_change_nothing() -> None:
 
 
 def test_torchmetrics_pools_the_labels_of_all_images() -> None:
-    found, truth = some_maps(n=3)
-    truth[0][truth[0] == 3] = 1  # an image that lacks a label on both sides
-    found[0][found[0] == 3] = 1
+    result, truth = some_maps(n=3)
+    truth[0][truth[0] == 3] = 1  # an image without a label on either side
+    result[0][result[0] == 3] = 1
     each = []
     for image in range(3):
-        sides = [[side[image] == k for k in range(4)] for side in (found, truth)]
+        sides = [[side[image] == k for k in range(4)] for side in (result, truth)]
         pairs = [(p, t) for p, t in zip(*sides, strict=True) if (p | t).any()]
         each.append([(p & t).sum() / (p | t).sum() for p, t in pairs])
     pooled = np.mean([value for image in each for value in image])
     means = np.mean([np.mean(image) for image in each])
     assert abs(pooled - means) > 1e-4
     for dialect, wanted in (("torchmetrics", pooled), ("standard", means)):
-        card = ee.score(found, truth, dialect=dialect, metrics=["mIOUPerImage"])
+        card = ee.score(result, truth, dialect=dialect, metrics=["mIOUPerImage"])
         assert card.value("mIOUPerImage") == pytest.approx(wanted, abs=1e-15)
         assert card.metrics["support"].to_list() == [3]
 
 
-def test_metrics_of_images_are_what_the_registry_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metrics_per_image_match_the_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {one.name for one in OF_IMAGE}
     assert {f"{name}PerImage" for name in names} <= {*registry.names("segmentation")}
     card = ee.score(FOUND, TRUTH)

@@ -1,4 +1,4 @@
-"""Spans of which hardly any matches, for a reason that a warning names."""
+"""Warnings state why hardly any spans match."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_detections_that_are_inexact(part: str, more: int) -> None:
     ]
     truth, found = sides[0], sides[1].with_columns(score=pl.Series(rng.random(80)))
     dialect, change = ROUGH[part]
-    if more and part != "later":  # pairs in order need as many spans on both sides
+    if more and part != "later":  # pairs in order require equal numbers of spans on both sides
         extra = found.with_columns(end=(START + END) / 2, score=pl.lit(0.01))
         found = pl.concat([found, extra])
     for start, end in ((START, END), (change(START), change(END))):
@@ -122,7 +122,7 @@ def test_other_labels_are_of_spans() -> None:
     assert "boxes" not in " ".join(said)
 
 
-def test_ends_in_frames_are_offered_without_the_task() -> None:
+def test_video_frames_are_suggested_as_times_without_the_task() -> None:
     rows = pl.DataFrame(
         {"video_id": ["v"], "start_frame": [1], "end_frame": [9], "label": ["x"], "score": [0.5]}
     )

@@ -1,4 +1,4 @@
-"""Entities: seqeval's, nervaluate's and sed_eval's own numbers, and what tables may hold."""
+"""Entities: known answers of seqeval, nervaluate and sed_eval, and valid and invalid tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def known() -> dict[str, Any]:
 
 
 def tags(rows: list[Any]) -> pl.DataFrame:
-    """Sets of sentences as one table, with the number of the set."""
+    """Return sets of sentences as one table, with a column of set numbers."""
     made = [
         (one.split(), other.split(), str(i))
         for i, row in enumerate(rows)
@@ -34,7 +34,7 @@ def tags(rows: list[Any]) -> pl.DataFrame:
 
 
 def numbers(card: ee.Scorecard) -> dict[tuple[Any, ...], tuple[float | None, int]]:
-    """Set, metric, label, average and statistic to value and support."""
+    """Return values and support by set, metric, label, average and statistic."""
     rows = card.metrics.filter(pl.col("slice") == "set").iter_rows(named=True)
     key = ("slice_value", "metric", "label_value", "average", "statistic")
     return {tuple(row[name] for name in key): (row["value"], row["support"]) for row in rows}
@@ -63,7 +63,7 @@ def compare(rows: list[Any], given: dict[Any, Any], empty: int = 0) -> None:
 
 @pytest.mark.parametrize("empty", [0, 1])
 def test_seqeval(known: dict[str, Any], empty: int) -> None:
-    """Malformed chunks, unknown prefixes and 0 / 0, as seqeval 1.2.2 has them."""
+    """Malformed chunks, unknown prefixes and 0 / 0 are treated as in seqeval 1.2.2."""
     rows = known["lenient"]
     card = ee.score(
         tags(rows), task="spans", dialect="seqeval", metrics=NAMES, by=["set"], zero_division=empty
@@ -98,7 +98,7 @@ def test_nervaluate_of_tags(known: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("percent", [1.0, 50.0])
 def test_nervaluate_of_spans(known: dict[str, Any], percent: float) -> None:
-    """Nested and overlapping spans, in any order, with ends that are part of them."""
+    """Nested and overlapping spans may be in any order; their ends are inclusive."""
     rows = [row for row in known["dicts"] if row[2] == percent]
     sides = [
         pl.DataFrame(
@@ -128,7 +128,7 @@ def test_nervaluate_of_spans(known: dict[str, Any], percent: float) -> None:
 
 
 def test_nervaluate_takes_rows_in_their_order() -> None:
-    """The documented exception to numbers that no order of rows changes."""
+    """This is the documented exception to independence of row order."""
     truth = pl.DataFrame({"datum_id": [0], "label_value": ["a"], "start": [0], "end": [10]})
     found = pl.DataFrame(
         {"datum_id": [0, 0], "label_value": ["a", "a"], "start": [0, 0], "end": [5, 10]}
@@ -143,7 +143,7 @@ def test_nervaluate_takes_rows_in_their_order() -> None:
 
 
 def test_sed(known: dict[str, Any]) -> None:
-    """Events within the collar, in the largest matching; NaN of sed_eval is null."""
+    """Events are matched within the collar, by maximum matching; NaN of sed_eval is null."""
     for share in (0.5, 0.2):
         rows = [row for row in known["sed"] if row[2] == share]
         sides = [
@@ -171,7 +171,7 @@ def test_sed(known: dict[str, Any]) -> None:
 
 
 def test_standard_reads_every_scheme() -> None:
-    """The same entities, however they are spelled; 0 / 0 is undefined."""
+    """The same entities in every scheme have the same values; 0 / 0 is undefined."""
     plain = ["B-PER I-PER O B-LOC B-LOC"]
     spelled = [
         "B-PER L-PER O U-LOC U-LOC",
@@ -219,7 +219,7 @@ def test_refused_tags(actual: Any, predicted: Any, options: dict[str, Any], code
     assert error.value.code == code
 
 
-def test_spans_that_cannot_be() -> None:
+def test_impossible_spans_are_refused() -> None:
     good = pl.DataFrame({"datum_id": [0], "label_value": ["a"], "start": [3], "end": [5]})
     with pytest.raises(ee.InputError) as error:
         ee.score(good.with_columns(end=pl.lit(2)), good)
@@ -255,15 +255,15 @@ def test_an_empty_side() -> None:
     assert reason == "no label with ground truth has a value"
 
 
-def test_tasks_are_told_apart() -> None:
-    """Spans are not classified rows, and token labels without a task stay classification."""
+def test_tasks_are_distinguished() -> None:
+    """Spans are not classified rows, and token labels without a task remain classification."""
     truth = pl.DataFrame({"datum_id": [0], "label_value": ["a"], "start": [3], "end": [5]})
     assert ee.score(truth, truth).task == "spans"
     assert ee.score(truth.drop("start", "end"), truth.drop("start", "end")).task == "classification"
 
 
 def test_conll(tmp_path: Path) -> None:
-    """A file of each side, or one file of both; last columns are the tags."""
+    """Sides are two files or one; the last columns are the tags."""
     gold, found, both = (tmp_path / name for name in ("gold.txt", "found.conll", "both.txt"))
     gold.write_text("-DOCSTART- -X- O\n\nEU NNP B-ORG\nin IN O\n\nPeter NN B-PER\nB NN I-PER\n")
     found.write_text("EU\tB-ORG\nin\tO\n\nPeter\tB-PER\nB\tO\n")

@@ -1,4 +1,4 @@
-"""Segments in time: ActivityNet's rule written out, its JSON, and what tables may hold."""
+"""Segments in time: a reference of ActivityNet's rule, its JSON, valid and invalid tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def tiou(one: Any, other: Any) -> float:
 
 
 def average_precision(truths: list[Any], found: list[Any], threshold: float) -> float:
-    """One label: rows of video, start, end (and score), by the kit's rule."""
+    """Reference average precision of one label, from rows of video, start, end (and score)."""
     free = [True] * len(truths)
     right = []
     for video, start, end, _ in sorted(found, key=lambda row: -row[3]):
@@ -48,7 +48,7 @@ def average_precision(truths: list[Any], found: list[Any], threshold: float) -> 
 
 
 def drawn(seed: int) -> tuple[list[Any], list[Any]]:
-    """Segments with label; some empty, touching or of negative times; scores differ."""
+    """Return random labelled segments, some empty, touching or at negative times; scores differ."""
     rng = np.random.default_rng(seed)
 
     def side(n: int) -> list[Any]:
@@ -113,8 +113,8 @@ def test_thresholds_of_dialects() -> None:
         assert rows["iou_threshold"].to_list() == pytest.approx(ious)
 
 
-def test_standard_is_that_of_boxes() -> None:
-    """Intervals as boxes of one height: detection's standard has the same numbers."""
+def test_standard_equals_that_of_boxes() -> None:
+    """Intervals as boxes of equal height have the same values in detection's standard dialect."""
     found, truths = tables(*drawn(3))
     whole = [one.filter(pl.col("end") > pl.col("start")) for one in (found, truths)]
     boxes = [
@@ -194,7 +194,7 @@ def test_ranked_metrics_need_scores() -> None:
 
 
 def test_analyses() -> None:
-    """Findings, contents and bounds of detection serve spans."""
+    """Analyses, table summaries and bounds of detection work on spans."""
     found, truths = tables(*drawn(5))
     worst = ee.find_errors(found, truths, dialect="activitynet")
     assert "F1" in str(worst)
@@ -239,7 +239,7 @@ def test_segments_outside_recordings_are_noted(tmp_path: Path) -> None:
     ("dialect", "read"),
     [("standard", True), ("thumos", True), ("activitynet", False), ("sed", False)],
 )
-def test_ignore_that_is_not_read_is_noted(dialect: str, read: bool) -> None:
+def test_an_unread_ignore_column_is_noted(dialect: str, read: bool) -> None:
     truth = pl.DataFrame({"datum_id": [1, 2], "label_value": ["a", "a"], "start": [0, 0]})
     truth = truth.with_columns(end=pl.Series([3, 4]), ignore=pl.Series([0, 1]))
     found = truth.drop("ignore").with_columns(score=pl.Series([0.5, 0.6]))

@@ -1,4 +1,4 @@
-"""Sentences of two tables of tags: those of one side, ids, slice columns and notes."""
+"""Sentences of two tables of tags: one-sided sentences, ids, slice columns and notes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_sentences_of_one_side_are_reported() -> None:
     assert not score(OURS, TRUTH).notes
 
 
-def test_ids_without_a_common_one_are_refused() -> None:
+def test_disjoint_ids_are_refused() -> None:
     with pytest.raises(ee.InputError) as refused:
         score(OURS.with_columns(datum_id="v" + pl.col("datum_id")), TRUTH)
     assert refused.value.code == "no_common_id"
@@ -64,7 +64,7 @@ def test_slices_of_either_table() -> None:
     assert {value for name, value in found if name == "domain"} == {"x", "y"}
 
 
-def test_sentences_without_entities_are_no_lack() -> None:
+def test_sentences_without_entities_are_not_missing() -> None:
     tags = [TAGS if i % 2 else ["O"] * 3 for i in range(400)]
     half = pl.DataFrame({"actual": tags, "predicted": tags})
     for card in (score(half), score(half, executor="processes")):

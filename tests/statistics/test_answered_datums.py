@@ -1,4 +1,4 @@
-"""Runs that leave out datums which means leave out, too, do not win by it."""
+"""Runs do not win by skipping datums, even if means skip them, too."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def compared(*runs: Any, **options: Any) -> ee.Comparison:
 
 
 @pytest.mark.parametrize("test", ["randomisation", "t"])
-def test_queries_that_one_run_lacks_leave_both(test: str) -> None:
+def test_queries_missing_in_one_run_are_skipped_in_both(test: str) -> None:
     found = compared(WHOLE, GAPPED, test=test)
     row = found.differences.row(0, named=True)
     both = ee.score(GAPPED, QRELS, metrics=["MRR"]).value("MRR")
     assert (row["a"], row["b"], found.n) == (both, both, 9)
     assert (row["wins"], row["ties"], row["losses"], found.flips.height) == (0, 9, 0, 0)
-    (said,) = [note for note in found.warnings if "are compared" in note]
-    assert "the 9 datums" in said
-    assert "a 0, b 3" in said
-    assert "complete=True" in said
+    (messages,) = [note for note in found.warnings if "are compared" in note]
+    assert "the 9 datums" in messages
+    assert "a 0, b 3" in messages
+    assert "complete=True" in messages
     assert not [note for note in found.notes if "counts as missed" in note]
 
 
-def test_with_complete_they_count_as_nothing() -> None:
+def test_with_complete_they_count_as_zero() -> None:
     found = compared(WHOLE, GAPPED, complete=True)
     row = found.differences.row(0, named=True)
     for name, run in (("a", WHOLE), ("b", GAPPED)):
@@ -47,7 +47,7 @@ def test_with_complete_they_count_as_nothing() -> None:
     assert "a of 0, b of 3" in found.warnings[0]
 
 
-def test_runs_that_lack_the_same_are_not_said_to_count_it() -> None:
+def test_equal_gaps_are_not_reported_as_counted() -> None:
     few = {query: WHOLE[query] for query in ("q9", "q10", "q11")}
     found = compared(few, few)
     assert found.differences["a"].to_list() == [1.0]
@@ -56,7 +56,7 @@ def test_runs_that_lack_the_same_are_not_said_to_count_it() -> None:
         compared(few, {query: WHOLE[query] for query in LACKING})
 
 
-def test_scoring_warns_of_many_that_leave_the_mean() -> None:
+def test_scoring_warns_if_the_mean_skips_many_datums() -> None:
     card = ee.score(GAPPED, QRELS)
     noted(card, "datums_without_predictions", count=3, severity="warning")
     assert all(query in card.warnings[0] for query in ("'q0'", "'q1'", "'q2'", "complete=True"))
@@ -65,7 +65,7 @@ def test_scoring_warns_of_many_that_leave_the_mean() -> None:
     assert not ee.score(one, QRELS).warnings
 
 
-def test_texts_that_one_run_lacks_leave_both() -> None:
+def test_texts_missing_in_one_run_are_skipped_in_both() -> None:
     truth = {"datum_id": [1, 2, 3, 4], "text": ["a b", "c d", "e f", "g h"]}
     whole = {"datum_id": [1, 2, 3, 4], "text": ["x", "c d", "e f", "g i"]}
     gapped = {name: values[1:] for name, values in whole.items()}
@@ -78,8 +78,11 @@ def test_texts_that_one_run_lacks_leave_both() -> None:
 @pytest.mark.parametrize("surely", ["", " surely"])
 @pytest.mark.parametrize("lacking", [1, 3])
 def test_gates_are_about_what_both_answer(surely: str, lacking: int, tmp_path: Path) -> None:
-    """A run that leaves out what its baseline found late is no better than that; one that leaves
-    out more than a tenth is not judged, unless a gate accepts that."""
+    """Datums that only the baseline answers are skipped on both sides.
+
+    A gate does not judge a run that skips more than a tenth of the datums, unless the gate accepts
+    that.
+    """
     earlier = ee.score(WHOLE, QRELS, metrics=["MRR"])
     earlier.save(tmp_path / "earlier")
     few = {query: found for query, found in WHOLE.items() if query not in LACKING[:lacking]}
@@ -95,7 +98,7 @@ def test_gates_are_about_what_both_answer(surely: str, lacking: int, tmp_path: P
             compare=compare_with(baseline, card),
             differ=means_differ_in_datums(baseline, card),
         )
-        # No draw moves a difference of 0, which is no certainty where runs are not identical.
+        # No resample moves a difference of 0, which is no certainty if the runs are not identical.
         passed = "passed" if lacking == 1 and not surely else "failed"
         assert [one.status for one in found] == ["failed", passed]
         assert {(one.value, one.baseline) for one in found} == {(both, both)}
@@ -103,7 +106,7 @@ def test_gates_are_about_what_both_answer(surely: str, lacking: int, tmp_path: P
     assert means_differ_in_datums(earlier, earlier) is False
 
 
-def test_nights_of_other_queries_stand_as_they_are() -> None:
+def test_nights_of_other_queries_are_compared_unchanged() -> None:
     tonight = {f"n{q}": {"good": 1.0} for q in range(8)}
     earlier = ee.score(WHOLE, QRELS, metrics=["MRR"])
     card = ee.score(tonight, {query: {"good": 1} for query in tonight}, metrics=["MRR"])

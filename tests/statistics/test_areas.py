@@ -1,4 +1,4 @@
-"""Intervals and the paired test of areas under ROC curves, against loops over all pairs."""
+"""Intervals and the paired test of areas under ROC curves, compared with loops over all pairs."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def row(frame: pl.DataFrame, **options: Any) -> dict[str, Any]:
 
 
 def pairs(frame: pl.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Pairs won, [positive, negative], and the rows of each."""
+    """Return the pairs won, [positive, negative], and the rows of each."""
     score, actual = frame["score"].to_numpy(), frame["actual"].to_numpy()
     gap = score[actual][:, None] - score[~actual]
     return (gap > 0) + (gap == 0) / 2, np.flatnonzero(actual), np.flatnonzero(~actual)
 
 
 def obuchowski(won: np.ndarray, of_positive: np.ndarray, of_negative: np.ndarray) -> float:
-    """Variance of the area from sums over clusters, as in the paper of 1997."""
+    """Variance of the area from sums over clusters, as in Obuchowski (1997)."""
     m, n = won.shape
     area = won.mean()
     every = np.union1d(of_positive, of_negative)
@@ -95,7 +95,10 @@ def test_clusters_are_obuchowskis(seed: int) -> None:
 
 
 def test_few_datums_have_students_t() -> None:
-    """Once: DeLong's variance already divides by n - 1. Degrees of freedom of the paired test."""
+    """The correction is applied once, because DeLong's variance already divides by n - 1.
+
+    The paired test's degrees of freedom are used.
+    """
     frame = made(11, 12, ties=True)
     won, *_ = pairs(frame)
     se = sum(part.var(ddof=1) / part.size for part in (won.mean(axis=1), won.mean(axis=0))) ** 0.5
@@ -110,7 +113,7 @@ def test_few_datums_have_students_t() -> None:
 
 
 def test_separated_classes_have_newcombes_interval() -> None:
-    """Method 5 of 2006: Hanley and McNeil's variance at the end, with the mean class size."""
+    """Method 5 of Newcombe (2006): Hanley and McNeil's variance at the bound, mean class size."""
     m, n = 4, 9
     frame = pl.DataFrame({"actual": [True] * m + [False] * n})
     frame = frame.with_columns(score=pl.int_range(m + n, 0, -1).cast(pl.Float64))
@@ -125,7 +128,7 @@ def test_separated_classes_have_newcombes_interval() -> None:
     assert found["lower"] == pytest.approx(optimize.brentq(gap, 0.1, 1 - 1e-9))
     turned = row(frame.with_columns(-pl.col("score")))
     assert [turned["lower"], turned["upper"]] == pytest.approx([0, 1 - found["lower"]])
-    assert row(frame, method="percentile")["lower"] == found["lower"]  # which alone has no width
+    assert row(frame, method="percentile")["lower"] == found["lower"]  # which has no width
 
 
 def test_a_single_positive_has_an_interval() -> None:
@@ -185,7 +188,7 @@ def test_paired_p_by_loops(cluster: str | None) -> None:
     assert found["p"] == pytest.approx(p)
     z = stats.norm.ppf(0.975) if cluster is None else stats.t.ppf(0.975, round(kish) - 1)
     ends = gap.mean() - z * variance**0.5, gap.mean() + z * variance**0.5
-    assert (found["lower"], found["upper"]) == pytest.approx(ends)  # those of the test
+    assert (found["lower"], found["upper"]) == pytest.approx(ends)  # p-values of the test
     assert found["se"] == pytest.approx(variance**0.5)
 
 
@@ -207,7 +210,7 @@ def test_both_labels_of_a_pair_are_one_test(test: str) -> None:
     assert labels["p_adjusted"].to_list() == labels["p"].to_list()
 
 
-def test_the_test_knows_only_ranks_and_no_order() -> None:
+def test_the_test_depends_only_on_ranks() -> None:
     first = made(6, ties=True)
     second = second_of(first)
     p = compared(first, second)["p"]
@@ -240,7 +243,7 @@ def test_the_reason_of_no_test_is_the_weights() -> None:
     assert sum("weights" in note for note in found.notes if "no test of 1 number" in note) == 1
 
 
-def test_slices_have_their_own() -> None:
+def test_slices_have_their_own_tests() -> None:
     first = made(8, 200).with_columns(part=pl.col("datum_id") % 2)
     second = second_of(first)
     found = ee.compare(

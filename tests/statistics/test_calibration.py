@@ -1,4 +1,4 @@
-"""Calibration of scores, against bins filled row by row and scikit-learn's isotonic fit."""
+"""Calibration of scores, compared with bins filled row by row and scikit-learn's isotonic fit."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from evalengine.tasks.encoding import draw_keys
 Array = np.ndarray[Any, Any]
 
 
-def told_of(score: Array, right: Array) -> ScoredSegments:
-    """Rows as distinct scores, descending."""
+def segments_of(score: Array, right: Array) -> ScoredSegments:
+    """Aggregate rows into distinct scores, descending."""
     distinct, place = np.unique(score, return_inverse=True)
     n = np.bincount(place).astype(np.float64)
     return ScoredSegments(
@@ -41,7 +41,7 @@ def told_of(score: Array, right: Array) -> ScoredSegments:
 
 
 def slow_ece(score: Array, right: Array, n_bins: int) -> tuple[float, float]:
-    """ECE and MCE row by row."""
+    """Compute ECE and MCE row by row."""
     place = [max(i for i in range(n_bins) if one >= i / n_bins) for one in score]
     gaps, share = [], []
     for i in set(place):
@@ -52,7 +52,7 @@ def slow_ece(score: Array, right: Array, n_bins: int) -> tuple[float, float]:
 
 
 def random_rows(seed: int) -> tuple[Array, Array]:
-    """Scores with ties and both ends, right more often where they are high."""
+    """Return random scores with ties and both extremes; higher scores are more often right."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 80))
     score = np.round(rng.random(n), int(rng.integers(1, 4)))
@@ -62,7 +62,7 @@ def random_rows(seed: int) -> tuple[Array, Array]:
 @pytest.mark.parametrize("seed", range(30))
 def test_fits(seed: int) -> None:
     score, right = random_rows(seed)
-    told = told_of(score, right)
+    told = segments_of(score, right)
     fit = fitted_isotonic(told)
     theirs = IsotonicRegression(out_of_bounds="clip").fit(score, right)
     at = np.linspace(-0.1, 1.1, 61)
@@ -88,17 +88,17 @@ def test_fits(seed: int) -> None:
 
 def test_fits_that_do_not_exist() -> None:
     for score, right in (([0.2, 0.8], [1.0, 1.0]), ([0.2, 0.8], [1.0, 0.0]), ([0.5], [1.0])):
-        assert np.isnan(fitted_temperature(told_of(np.array(score), np.array(right))))
+        assert np.isnan(fitted_temperature(segments_of(np.array(score), np.array(right))))
     rng = np.random.default_rng(0)
     score = rng.random(4000)
     sharp = (rng.random(4000) < heated(score, 0.5)).astype(np.float64)
-    assert fitted_temperature(told_of(score, sharp)) == pytest.approx(0.5, abs=0.05)
-    assert np.isnan(bins_of(told_of(np.array([0.5, 1.5]), np.ones(2)), 5).expected[0])
+    assert fitted_temperature(segments_of(score, sharp)) == pytest.approx(0.5, abs=0.05)
+    assert np.isnan(bins_of(segments_of(np.array([0.5, 1.5]), np.ones(2)), 5).expected[0])
 
 
 @pytest.mark.parametrize("name", ["detection", "keypoints"])
 def test_metrics_of_detections(name: str) -> None:
-    """Rows of the frame of outcomes, binned one by one."""
+    """Rows of the frame of outcomes are binned one by one."""
     case = plain(name, 4)
     given = {**case.options, **case.tables, "task": "detection", "n_bins": 4}
     card = ee.score(*case.sides, **given, metrics=["ECE", "MCE", "Reliability", "Outcomes"])
@@ -135,7 +135,7 @@ def test_held_out_errors() -> None:
     half = half_of(draw_keys(pl.Series(np.arange(300)), pl.DataFrame(), None), 0)
     made = {"isotonic": np.empty(300), "temperature": np.empty(300)}
     for mine in (half, ~half):
-        other = told_of(score[~mine], right[~mine])
+        other = segments_of(score[~mine], right[~mine])
         made["isotonic"][mine] = fitted_isotonic(other).of(score[mine])
         made["temperature"][mine] = heated(score[mine], fitted_temperature(other))
     for fit, scores in made.items():
@@ -161,7 +161,7 @@ def test_of_buckets_and_saved_runs(
     saved = ee.find_calibration(tmp_path / "run", draws=20)
     assert_frame_equal(whole.frame, saved.frame, check_exact=True)
     in_buckets(monkeypatch)
-    tune(calibrated_scores=7)  # so that scores go through files, few at a time
+    tune(calibrated_scores=7)  # scores are stored in files, a few at a time
     bounded = ee.find_calibration(
         *sides, **given, draws=20, memory_limit="1GB", scratch=str(tmp_path / "s")
     )

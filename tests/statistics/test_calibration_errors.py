@@ -1,4 +1,4 @@
-"""Numbers of calibration: what chance alone shows, the debiased error, and refused intervals."""
+"""Calibration metrics: their range under chance, the debiased error, refused intervals."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_the_debiased_error_by_hand() -> None:
     actual = [True, True, True, False, True, False, False]
     first = (0.75 - 0.15) ** 2 - 0.75 * 0.25 / 3
     second = (0.5 - 0.85) ** 2 - 0.5 * 0.5 / 1
-    mean = (4 * first + 2 * second) / 6  # a bin of one datum has no part
+    mean = (4 * first + 2 * second) / 6  # a bin of one datum contributes nothing
     assert values(table(score, actual), "RMSCE", n_bins=10) == pytest.approx([mean**0.5])
 
 
@@ -44,8 +44,8 @@ def test_equal_weights_change_nothing() -> None:
     assert values(halves, "ECECalibrated")[0] < values(frame, "ECECalibrated")[0]
 
 
-def test_the_debiased_square_is_right_on_the_mean() -> None:
-    """Of a calibrated model it is 0; the square of ECE is not."""
+def test_the_debiased_square_is_unbiased() -> None:
+    """For a calibrated model its mean is 0; that of the square of ECE is not."""
     rng = np.random.default_rng(0)
     squares = []
     for _ in range(400):

@@ -1,4 +1,4 @@
-"""Changes of numbers between nights: errors, power, and the sequences they rest on."""
+"""Changes between nights: false alarms, power, and the confidence sequences behind them."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def counts_of(values: np.ndarray, trials: np.ndarray) -> np.ndarray:
 
 
 class TestSequences:
-    """The vectorised sequences are those of gates with ``always``."""
+    """The vectorised sequences equal those of gates with ``always``."""
 
-    def test_reaches_between_exact_ones_are_no_smaller(self) -> None:
+    def test_interpolated_reaches_are_not_smaller_than_exact_ones(self) -> None:
         reaches = module._reaches(400, 0.01)
         assert np.isinf(reaches[:10]).all()
         exact = np.array(
@@ -34,7 +34,7 @@ class TestSequences:
         assert (reaches[10:] >= exact - 1e-12).all()
         assert (reaches[10:] <= exact * 1.1).all()
 
-    def test_capital_and_ends_are_those_of_betting(self) -> None:
+    def test_capital_and_bounds_are_those_of_betting(self) -> None:
         right, wrong = np.array([80.0, 3.0, 20.0]), np.array([20.0, 1.0, 0.0])
         counts = counts_of(right / (right + wrong), right + wrong)
         mean = np.array([0.7, 0.4, 0.9])
@@ -58,7 +58,7 @@ class TestSequences:
 
 
 class TestTheRule:
-    """The fast search is that of all pairs of sequences, one by one."""
+    """The fast search equals a loop over all pairs of sequences."""
 
     def test_numbers(self) -> None:
         rng = np.random.default_rng(0)
@@ -129,7 +129,7 @@ class TestTheRule:
         changes(values)
         assert given[2:] == pytest.approx([0.05])
 
-    def test_datums_are_used_up_to_a_size(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_datums_are_used_up_to_a_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
         values = np.array([[0.9] * 4 + [0.6] * 4])
         trials = np.full(values.shape, 500.0)
         for most, n in ((8, 1), (7, 0)):
@@ -160,8 +160,8 @@ class TestErrors:
         found = changes(rng.normal(0.7, 0.01, (2000, 100)))
         assert sum(map(bool, found)) == 0
 
-    def test_nights_that_differ_by_themselves(self) -> None:
-        """Shares that vary between nights by more than their datums: no change for each night."""
+    def test_nights_with_extra_variance(self) -> None:
+        """Shares that vary between nights by more than their datums do not change every night."""
         rng = np.random.default_rng(4)
         rates = np.clip(0.8 + rng.normal(0, 0.05, (60, 50)), 0, 1)
         shares = np.round(1000 * rates) / 1000
@@ -233,7 +233,7 @@ def test_few_nights(nights: int) -> None:
 
 
 def test_numbers_of_few_nights() -> None:
-    """Three nights a side are enough for shares of datums, ten for other numbers."""
+    """Three nights per side are enough for shares of datums, ten for other values."""
     gap = [0.5, np.nan, *[0.5] * 4]
     for nights, trials, few in (
         (6, [100.0] * 6, False),

@@ -1,4 +1,4 @@
-"""Comparisons against other libraries' tests, and against tables in which datums are drawn."""
+"""Comparisons checked against tests of other libraries, and against tables of resampled datums."""
 
 from __future__ import annotations
 
@@ -51,28 +51,28 @@ def test_benjamini_hochberg_as_scipy() -> None:
 @pytest.mark.parametrize("how", ["holm", "bh"])
 def test_what_was_not_tested_is_not_counted(how: str) -> None:
     some = np.array([np.nan, 0.01, np.nan, 0.04])
-    found = adjusted(some, how)
-    assert np.isnan(found[[0, 2]]).all()
-    assert found[[1, 3]] == pytest.approx(adjusted(some[[1, 3]], how))
+    result = adjusted(some, how)
+    assert np.isnan(result[[0, 2]]).all()
+    assert result[[1, 3]] == pytest.approx(adjusted(some[[1, 3]], how))
     assert np.isnan(adjusted(np.full(3, np.nan), how)).all()
 
 
-def test_one_is_added_to_draws_as_extreme() -> None:
+def test_one_is_added_to_the_draws_that_are_as_extreme() -> None:
     swaps = np.array([[0.1, 0.0, np.nan], [-0.5, 0.0, np.nan], [0.3, 0.0, np.nan]])
-    found = randomisation_p(np.array([0.3, 0.2, 0.2]), swaps)
-    assert found[:2] == pytest.approx([3 / 4, 1 / 4])
-    assert np.isnan(found[2])
+    result = randomisation_p(np.array([0.3, 0.2, 0.2]), swaps)
+    assert result[:2] == pytest.approx([3 / 4, 1 / 4])
+    assert np.isnan(result[2])
 
 
-def test_ties_are_told_by_the_size_of_the_numbers() -> None:
-    """A difference of 0.001 between numbers of a million is known to ten digits at best."""
+def test_ties_depend_on_the_size_of_the_values() -> None:
+    """A difference of 0.001 between values of a million has at most ten exact digits."""
     seen, swaps = np.array([0.001]), np.array([[0.001 - 2e-10], [-0.001 + 2e-10], [0.0]])
     assert randomisation_p(seen, swaps) == pytest.approx([1 / 4])
     assert randomisation_p(seen, swaps, np.array([1e6])) == pytest.approx([3 / 4])
 
 
 def queries(seed: int, n: int, gain: float = 0.0) -> tuple[pl.DataFrame, ...]:
-    """Two runs of six documents a query, and what is relevant."""
+    """Return two runs of six documents per query, and the judgments."""
     rng = np.random.default_rng(seed)
     pairs = pl.DataFrame(
         {"query_id": np.repeat(np.arange(n), 6), "doc_id": np.tile(np.arange(6), n)}
@@ -85,7 +85,7 @@ def queries(seed: int, n: int, gain: float = 0.0) -> tuple[pl.DataFrame, ...]:
 
 
 def compared(*sides: pl.DataFrame, **options: Any) -> dict[str, Any]:
-    """The row of the one number that two runs are compared by."""
+    """Return the row of the only metric by which two runs are compared."""
     (row,) = ee.compare(*sides[:2], ground_truths=sides[2], **options).differences.iter_rows(
         named=True
     )
@@ -110,8 +110,8 @@ def test_other_weights_are_noted(task: str) -> None:
 
     def noted(*sides: pl.DataFrame) -> list[str]:
         options: dict[str, Any] = {"value_columns": ["COMET"]} if task == "values" else {}
-        found = ee.compare(*sides, task=task, draws=20, **options)
-        return [one for one in found.notes if "different weights" in one]
+        result = ee.compare(*sides, task=task, draws=20, **options)
+        return [one for one in result.notes if "different weights" in one]
 
     assert "1 datum with" in noted(frame, weighted)[0]
     assert "first 7" in noted(frame, weighted)[0]
@@ -125,8 +125,10 @@ def test_options_of_one_run_are_noted() -> None:
         {"datum_id": range(40), "target": ["a", "b"] * 20, "part": [0, 1, 1, 0] * 10}
     )
     frame = frame.with_columns(prediction=pl.Series(["a"] * 30 + ["b"] * 10))
-    found = ee.compare(frame, frame, metrics="Accuracy", draws=20, spread="part", human="x.parquet")
-    assert sum("is not read" in one for one in found.notes) == 2
+    result = ee.compare(
+        frame, frame, metrics="Accuracy", draws=20, spread="part", human="x.parquet"
+    )
+    assert sum("is not read" in one for one in result.notes) == 2
 
 
 def test_students_t_as_scipy() -> None:
@@ -140,10 +142,10 @@ def test_students_t_as_scipy() -> None:
         (b == a).sum(),
         (b < a).sum(),
     )
-    found = stats.ttest_rel(b, a)
-    assert row["se"] == pytest.approx(found.statistic**-1 * (b - a).mean())
-    assert (row["lower"], row["upper"]) == pytest.approx(found.confidence_interval(0.95))
-    # What a two-sided test of 5 % finds in four of five cases.
+    result = stats.ttest_rel(b, a)
+    assert row["se"] == pytest.approx(result.statistic**-1 * (b - a).mean())
+    assert (row["lower"], row["upper"]) == pytest.approx(result.confidence_interval(0.95))
+    # The difference that a two-sided test at 5 % detects in four of five cases.
     reach = stats.t.ppf(0.975, 79) + 0.841621234
     assert row["detectable"] == pytest.approx(reach * row["se"])
 
@@ -164,7 +166,7 @@ def test_numbers_that_are_no_means_of_datums_have_no_p(test: Any) -> None:
 
 
 def test_randomisation_is_that_over_all_swaps() -> None:
-    """Eight queries: all 256 ways to swap them, of which draws are a sample."""
+    """With eight queries, the draws are a sample of all 256 swaps."""
     first, second, judged = queries(2, 8, 0.2)
     a, b = by_query(first, judged), by_query(second, judged)
     signs = np.array(list(product((1, -1), repeat=8)))
@@ -198,7 +200,7 @@ SACREBLEU = {"CorpusBLEU": BLEU, "chrF": CHRF}
 
 @pytest.mark.parametrize("metric", SACREBLEU)
 def test_as_sacrebleus_approximate_randomisation(metric: str) -> None:
-    """The p of as many swaps, within four standard errors of the two."""
+    """The p-value of equally many swaps is within four standard errors of the two."""
     rng = np.random.default_rng(3)
     words = np.array([f"{a}{b}{c}" for a in "klmnp" for b in "aeiou" for c in "rst"])
     references = [rng.choice(words, rng.integers(8, 20)) for _ in range(120)]
@@ -237,14 +239,14 @@ MOVED = {"detection": "score", "classification": "score", "binary": "score",
          "agents": "predicted_trajectory"}  # fmt: skip
 
 
-COUNTS = ("Counts", "KeypointCounts")  # 0 where a label is not drawn, of which tables know nothing
+COUNTS = ("Counts", "KeypointCounts")  # 0 if a label is not resampled, of which tables have no row
 
 
 SHARES = {metric.name for task in NAMES for metric in all_metrics(task).values() if metric.trials}
 
 
 def by_rank(case: Case) -> Case:
-    """The same with mid-ranks from the top within each label in place of scores."""
+    """Replace scores by mid-ranks from the top within each label."""
     side = case.sides[0]
     label = [name for name in ("label_key", "label_value", "predicted") if name in side.columns]
     scores = [name for name in side.columns if name == "score" or name.startswith("p_")]
@@ -255,9 +257,9 @@ def by_rank(case: Case) -> Case:
 
 
 def pair(name: str, seed: int) -> tuple[Case, Case]:
-    """Two runs, of which one has a column of predictions in another order.
+    """Return two runs; one has a column of predictions in another order.
 
-    Of five metrics and without slices: that draws hold for all of them is seen of runs alone.
+    Five metrics without slices are enough, because tests of single runs check all resamples.
     """
     case = drawn(name, seed)
     case = replace(case, options={**case.options, "by": []})
@@ -266,38 +268,38 @@ def pair(name: str, seed: int) -> tuple[Case, Case]:
         case = replace(case, options={**case.options, "metrics": few})
     column = MOVED[name]
     side = case.sides[0]
-    if column not in side.columns:  # whole score columns, or calls in rows
+    if column not in side.columns:  # complete score columns, or calls in rows
         column = next(one for one in side.columns if one.startswith("p_") or one == "tool")
     moved = side.with_columns(pl.col(column).shuffle(seed))
-    if name == "tracking":  # boxes stay as wide as they are
+    if name == "tracking":  # boxes keep their width
         moved = moved.with_columns(xmax=pl.col("xmin") + 4)
     if (
         CASES[name][0] == "detection" or name == "segments"
-    ):  # again boxes of one datum have scores of their own
+    ):  # scores within a datum are distinct again
         within = pl.int_range(pl.len()).over("datum_id")
         moved = moved.with_columns(pl.col("score") + within / 1e6 + 5e-10)
     return case, Case((moved, *case.sides[1:]), case.options, case.datum, case.tables)
 
 
 def of_tables(name: str, first: Case, second: Case, rows: pl.DataFrame, seed: int) -> np.ndarray:
-    """Differences in every draw, from tables in which datums stand as often as drawn."""
+    """Compute differences per resample from tables in which datums are repeated as resampled."""
     ids = pl.Series(first.ids, dtype=first.sides[0].schema[first.datum])
     weights = draw_weights(hashes_of(ids), seed, 0, DRAWS)
-    found = []
+    result = []
     for of_draw in weights.T:
         times = dict(zip(ids, of_draw.tolist(), strict=True))
         values = [values_of(name, repeated(case, times), rows) for case in (first, second)]
-        found.append(values[1] - values[0])
-    return np.array(found)
+        result.append(values[1] - values[0])
+    return np.array(result)
 
 
 def values_of(name: str, case: Case, rows: pl.DataFrame) -> np.ndarray:
-    """The value of each row, NaN where such tables have none."""
-    found = scored(name, case)
-    own = [column for column in identity(found) if column in rows.columns]
-    found = found.select(*own, "value")
+    """Return the value of each row, NaN if such tables have none."""
+    result = scored(name, case)
+    own = [column for column in identity(result) if column in rows.columns]
+    result = result.select(*own, "value")
     places = rows.select(own).with_row_index("place")
-    joined = places.join(found, on=own, how="left", nulls_equal=True).sort("place")
+    joined = places.join(result, on=own, how="left", nulls_equal=True).sort("place")
     return joined["value"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
 
 
@@ -309,36 +311,36 @@ def comparison_of(name: str, first: Case, second: Case, **options: Any) -> ee.Co
 
 
 def of_all_datums(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows that no datum is missing from; test_missing_values has the others."""
+    """Return rows for which no datum is missing; test_missing_values tests the others."""
     return rows.filter((pl.col("missing_a").fill_null(0) + pl.col("missing_b").fill_null(0)) == 0)
 
 
 SOME = ["detection", "binary", "panoptic", "retrieval", "regression"]
-"""Ranked rows, counts and means; that draws hold for all cases is seen of runs alone."""
+"""Ranked rows, counts and means; tests of single runs check the resamples of all cases."""
 some_cases = pytest.mark.parametrize("name", SOME)
 
 
 @pytest.mark.filterwarnings("ignore:(Mean of empty|Degrees of freedom|All-NaN)")
 @some_cases
 def test_draws_of_differences_are_datums_repeated(name: str) -> None:
-    """In both runs the same ones."""
+    """Both runs have the same resamples."""
     first, second = pair(name, 31)
     comparison = comparison_of(name, first, second, intervals=0.9, draws=DRAWS, seed=5)
     rows = of_all_datums(comparison.differences)
     rows = rows.filter(pl.col("difference").is_not_null() & ~pl.col("metric").is_in(COUNTS))
     rows = rows.filter(pl.col("statistic").is_null() | (pl.col("statistic") != "share"))
-    if name == "judged" and not rows.height:  # verdicts fail in one run or the other
+    if name == "judged" and not rows.height:  # verdicts fail in one of the runs
         return
     assert rows.height
-    found = of_tables(name, first, second, rows, 5)
-    se = np.nanstd(found, axis=0, ddof=1)
-    still = se < 1e-12  # of one datum alone, or equal in all
+    result = of_tables(name, first, second, rows, 5)
+    se = np.nanstd(result, axis=0, ddof=1)
+    still = se < 1e-12  # of a single datum, or equal in all
     ours = rows["se"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
     assert ours[~still] == pytest.approx(se[~still], abs=1e-9, nan_ok=True)
     shares = rows.select(pl.col("metric").is_in(SHARES) & pl.col("average").is_null())
-    drawn = ~still & ~shares.to_series().to_numpy()  # others are Tango's
+    drawn = ~still & ~shares.to_series().to_numpy()  # others have Tango's interval
     ends = rows.select("lower", "upper").cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    assert are_percentiles(ends[drawn], found[:, drawn], 0.9).all()
+    assert are_percentiles(ends[drawn], result[:, drawn], 0.9).all()
     flat = rows.filter(pl.Series(still)).drop_nulls("lower")
     assert set(flat["metric"]) <= SHARES
     assert (flat["lower"] < flat["upper"]).all()
@@ -346,9 +348,9 @@ def test_draws_of_differences_are_datums_repeated(name: str) -> None:
 
 @some_cases
 def test_swaps_are_datums_of_the_other_run(name: str) -> None:
-    """p from tables in which datums have the other run's predictions."""
+    """p-values equal those of tables in which datums have the other run's predictions."""
     first, second = pair(name, 33)
-    if name == "detection":  # no row is left out before rows are ranked
+    if name == "detection":  # no row is removed before rows are ranked
         first, second = (
             replace(one, options={**one.options, "dialect": "coco"}) for one in (first, second)
         )
@@ -364,21 +366,21 @@ def test_swaps_are_datums_of_the_other_run(name: str) -> None:
         .to_series()
         .to_numpy()
     )  # a mean over datums ranks labels, not datums
-    if name == "centres":  # boxes out of range are left out before
+    if name == "centres":  # boxes out of range are removed first
         rows = rows.filter(pl.Series(~ranked))
         ranked = ranked[~ranked]
-    found = mixed_tables(name, first, second, rows)
+    result = mixed_tables(name, first, second, rows)
     if ranked.any():
-        found = np.where(ranked, mixed_tables(name, by_rank(first), by_rank(second), rows), found)
-    theirs = randomisation_p(rows["difference"].to_numpy(), found)
+        result = np.where(ranked, mixed_tables(name, by_rank(first), by_rank(second), rows), result)
+    theirs = randomisation_p(rows["difference"].to_numpy(), result)
     assert rows["p"].to_numpy() == pytest.approx(theirs, abs=1e-12)
 
 
 def mixed_tables(name: str, first: Case, second: Case, rows: pl.DataFrame) -> np.ndarray:
-    """Differences in every draw, from tables in which datums have the other run's predictions."""
+    """Compute differences per draw from tables whose datums have the other run's predictions."""
     ids = pl.Series(first.ids, dtype=first.sides[0].schema[first.datum])
     swaps = swap_bits(hashes_of(ids), 5, 0, DRAWS).astype(bool)
-    found = []
+    result = []
     for swap in swaps.T:
         other = pl.col(first.datum).is_in(ids.filter(pl.Series(swap)).implode())
         a, b = (
@@ -388,13 +390,13 @@ def mixed_tables(name: str, first: Case, second: Case, rows: pl.DataFrame) -> np
                  first.options, first.datum, first.tables)
             for x, y in ((first.sides[0], second.sides[0]), (second.sides[0], first.sides[0]))
         )  # fmt: skip
-        found.append(values_of(name, b, rows) - values_of(name, a, rows))
-    return np.array(found)
+        result.append(values_of(name, b, rows) - values_of(name, a, rows))
+    return np.array(result)
 
 
 @every_case
-def test_a_run_and_itself(name: str) -> None:
-    """No difference, no doubt, and no evidence."""
+def test_a_run_compared_with_itself(name: str) -> None:
+    """The difference is 0, without uncertainty and without evidence."""
     case, _ = pair(name, 34)
     comparison = comparison_of(name, case, case, draws=DRAWS)
     rows = comparison.differences.filter(pl.col("difference").is_not_null())
@@ -404,7 +406,7 @@ def test_a_run_and_itself(name: str) -> None:
     assert comparison.flips.height == 0
 
 
-def test_the_verdict_names_other_numbers_that_significantly_differ():
+def test_the_verdict_names_other_significant_differences():
     qrels = {f"q{q}": {"good": 1, "fine": 1} for q in range(12)}
     b = {key: {"good": 3.0, "bad": 2.0, "fine": 1.0} for key in qrels}
     runs = [
@@ -412,13 +414,13 @@ def test_the_verdict_names_other_numbers_that_significantly_differ():
         {**b, "q0": {"bad": 2.0, "good": 1}},
     ]
     asked = {"ground_truths": qrels, "draws": 200, "names": ["a", "b"], "metrics": ["MRR", "P@2"]}
-    found = ee.compare(*runs, **asked)
-    assert "MRR 1.0000 against 0.9583" in found.verdict
-    assert found.verdict.index("worse by P@2") < found.verdict.index("MRR 1.0000 against 0.9583")
+    result = ee.compare(*runs, **asked)
+    assert "MRR 1.0000 against 0.9583" in result.verdict
+    assert result.verdict.index("worse by P@2") < result.verdict.index("MRR 1.0000 against 0.9583")
     assert "worse by" not in ee.compare(*runs, **{**asked, "metrics": ["MRR"]}).verdict
 
 
-def test_numbers_of_one_run_alone_are_told_with_their_target() -> None:
+def test_metrics_of_only_one_run_are_reported_with_their_target() -> None:
     both = pl.DataFrame(
         {"datum_id": [1, 2] * 2, "label_key": ["x", "x", "y", "y"],
          "prediction": [1.5, 2, 3, 4.5], "target": [1.25, 2, 3, 4]}
@@ -435,7 +437,7 @@ def units(run: pl.DataFrame, how: str) -> pl.DataFrame:
 @pytest.mark.parametrize("how", ["hundred", "logits"])
 @pytest.mark.parametrize("task", ["classification", "detection"])
 def test_p_does_not_depend_on_units_of_scores(task: str, how: str) -> None:
-    """To the bit: runs are mixed by ranks within each of them."""
+    """Values are equal to the bit, because runs are mixed by ranks within each of them."""
     rng = np.random.default_rng(8)
     given: dict[str, Any] = {"draws": 60}
     if task == "classification":
@@ -474,13 +476,13 @@ def test_p_does_not_depend_on_units_of_scores(task: str, how: str) -> None:
 
 
 def test_means_over_values_of_scores_are_mixed_as_they_are() -> None:
-    """Brier scores compare values: ranks would change them."""
+    """Brier scores compare values, which ranks would change."""
     rng = np.random.default_rng(4)
     actual = rng.integers(0, 2, 40)
     scores = np.clip(actual * 0.5 + rng.random((2, 40)) * 0.5, 0, 1)
     runs = [pl.DataFrame({"datum_id": range(40), "actual": actual, "score": s}) for s in scores]
-    found = ee.compare(*runs, metrics=["Brier", "ROCAUC"], draws=200).differences
-    row = found.row(by_predicate=pl.col("metric") == "Brier", named=True)
+    result = ee.compare(*runs, metrics=["Brier", "ROCAUC"], draws=200).differences
+    row = result.row(by_predicate=pl.col("metric") == "Brier", named=True)
     gone = (scores[1] - actual) ** 2 - (scores[0] - actual) ** 2
     signs = 1 - 2 * swap_bits(hashes_of(pl.Series(range(40))), 0, 0, 200).astype(float)
     p = randomisation_p(np.array([gone.mean()]), (signs.T @ gone / 40)[:, None])
@@ -489,7 +491,7 @@ def test_means_over_values_of_scores_are_mixed_as_they_are() -> None:
 
 @pytest.mark.parametrize("test", [paired_t, mcnemar])
 def test_tests_of_means_check_both_means(test: Any) -> None:
-    """A number that is no mean of its datums has no such test, whichever run it is of."""
+    """A metric that is not a mean of its datums has no such test, in either run."""
     of_a, of_b = np.array([0.0, 1, 1, 0, 1, 0]), np.array([1.0, 1, 1, 1, 1, 0])
     a, b = of_a.mean(), of_b.mean()
     assert 0 < test((a, b, of_a, of_b)) < 1
@@ -499,7 +501,7 @@ def test_tests_of_means_check_both_means(test: Any) -> None:
 
 @pytest.mark.parametrize(("clusters", "nothing"), [(1, True), (5, True), (6, False), (7, False)])
 def test_few_clusters_find_nothing(clusters: int, nothing: bool) -> None:
-    """Of n clusters all but one may be swapped in 2^(n-1) ways: below 0.05 from 6 on."""
+    """All but one of n clusters may be swapped in 2^(n-1) ways: below 0.05 from 6 on."""
     least = np.mean(
         [
             abs(np.dot(signs, np.ones(clusters))) >= clusters
@@ -514,14 +516,14 @@ def test_tests_of_slices(test: str) -> None:
     rng = np.random.default_rng(6)
     actual = rng.integers(0, 2, 80)
     part = np.where(np.arange(80) < 50, "x", "y")
-    found = [np.where(rng.random(80) < share, actual, 1 - actual) for share in (0.6, 0.8)]
+    result = [np.where(rng.random(80) < share, actual, 1 - actual) for share in (0.6, 0.8)]
     runs = [
         pl.DataFrame({"datum_id": range(80), "actual": actual, "predicted": one, "part": part})
-        for one in found
+        for one in result
     ]
     rows = ee.compare(*runs, metrics=["Accuracy"], by="part", test=test, draws=20).differences
     for row in rows.filter(pl.col("slice") == "part").iter_rows(named=True):
-        a, b = ((one == actual)[part == row["slice_value"]].astype(float) for one in found)
+        a, b = ((one == actual)[part == row["slice_value"]].astype(float) for one in result)
         of = (a.mean(), b.mean(), a, b)
         assert row["p"] == pytest.approx((paired_t if test == "t" else mcnemar)(of))
     assert rows["p"].null_count() == 0
@@ -533,12 +535,12 @@ def test_numbers_without_a_direction_differ() -> None:
         {"datum_id": range(60), "target": rng.random(60), "prediction": rng.random(60)}
     )
     moved = run.with_columns(pl.col("prediction") + rng.random(60))
-    found = ee.compare(run, moved, metrics=["MeanError"], draws=200)
-    row = found.differences.row(0, named=True)
+    result = ee.compare(run, moved, metrics=["MeanError"], draws=200)
+    row = result.differences.row(0, named=True)
     assert row["p"] < 0.05
-    assert (better(found, row), differs(found, row)) == (0, True)
-    assert not differs(found, {**row, "p_adjusted": 0.2})
-    assert not differs(found, {**row, "coverage": 0.8})
+    assert (better(result, row), differs(result, row)) == (0, True)
+    assert not differs(result, {**row, "p_adjusted": 0.2})
+    assert not differs(result, {**row, "coverage": 0.8})
 
 
 def test_a_binary_table_has_a_verdict() -> None:
@@ -548,14 +550,14 @@ def test_a_binary_table_has_a_verdict() -> None:
         pl.DataFrame({"datum_id": range(60), "actual": actual, "score": actual * gain + noise})
         for gain, noise in ((0.0, rng.random(60)), (0.5, rng.random(60)))
     ]
-    found = ee.compare(*runs, metrics=["ROCAUC"], draws=100)
-    name, row = lead(found) or ("", {})
-    assert (name, row["p"]) == ("ROCAUC", found.differences["p"][0])
-    assert better(found, row) == 1
+    result = ee.compare(*runs, metrics=["ROCAUC"], draws=100)
+    name, row = lead(result) or ("", {})
+    assert (name, row["p"]) == ("ROCAUC", result.differences["p"][0])
+    assert better(result, row) == 1
 
 
 def test_the_verdict_includes_numbers_of_a_single_label() -> None:
-    """ROCAUC improves, ECE worsens."""
+    """ROCAUC improves and ECE worsens."""
     rng = np.random.default_rng(2)
     actual = (rng.random(2000) < 0.5).astype(int)
     noise = rng.random(2000)
@@ -563,12 +565,15 @@ def test_the_verdict_includes_numbers_of_a_single_label() -> None:
         pl.DataFrame({"datum_id": range(2000), "actual": actual, "score": score})
         for score in (0.25 + 0.5 * (0.9 * noise + 0.1 * actual), 0.05 * noise + 0.02 * actual)
     ]
-    found = ee.compare(*runs, metrics=["ROCAUC", "ECE"], draws=100)
-    by_metric = {row["metric"]: row for row in found.differences.iter_rows(named=True)}
-    assert {name: better(found, row) for name, row in by_metric.items()} == {"ROCAUC": 1, "ECE": -1}
-    name, row = lead(found) or ("", {})
+    result = ee.compare(*runs, metrics=["ROCAUC", "ECE"], draws=100)
+    by_metric = {row["metric"]: row for row in result.differences.iter_rows(named=True)}
+    assert {name: better(result, row) for name, row in by_metric.items()} == {
+        "ROCAUC": 1,
+        "ECE": -1,
+    }
+    name, row = lead(result) or ("", {})
     assert (name, row) == ("ROCAUC", by_metric["ROCAUC"])
-    assert found.verdict.index("worse by ECE") < found.verdict.index("better than")
+    assert result.verdict.index("worse by ECE") < result.verdict.index("better than")
     means = ee.compare(*runs, metrics=["ROCAUC", "mROCAUC", "ECE"], draws=100)
     assert (lead(means) or ("",))[0] == "mROCAUC macro"
 
@@ -591,8 +596,8 @@ def test_a_p_value_of_0_has_a_bound():
     n = 3000
     right = pl.DataFrame({"y_true": ["a", "b"] * n, "y_pred": ["a", "b"] * n})
     asked = {"metrics": ["Accuracy"], "test": "mcnemar"}
-    found = ee.compare(right, right.with_columns(y_pred=pl.lit("a")), **asked)
-    assert found.differences["p"][0] == 0
-    assert "p < 1e-16" in found.verdict
-    assert "p = 0" not in found.verdict
-    assert " 0 " not in str(found).split("wins-ties-losses")[1].split("\n")[1][:60]
+    result = ee.compare(right, right.with_columns(y_pred=pl.lit("a")), **asked)
+    assert result.differences["p"][0] == 0
+    assert "p < 1e-16" in result.verdict
+    assert "p = 0" not in result.verdict
+    assert " 0 " not in str(result).split("wins-ties-losses")[1].split("\n")[1][:60]

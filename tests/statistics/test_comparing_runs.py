@@ -1,4 +1,4 @@
-"""Differences of two runs against other programs, plain loops, and chance itself."""
+"""Differences of two runs, compared with other programs, plain loops, and chance."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ N = 150
 def sides(
     seed: int, n: int = N, right: tuple[float, float] = (0.75, 0.8), alike: float = 0.7
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Two runs of a classifier over the same rows, some of which both get right or wrong alike."""
+    """Return two runs of a classifier over the same rows, with partly shared mistakes."""
     rng = np.random.default_rng(seed)
     truth = rng.choice(["cat", "dog", "fox"], n)
     luck = rng.random(n)
@@ -52,7 +52,7 @@ def lead(comparison: ee.Comparison, metric: str = "Accuracy") -> dict[str, Any]:
 
 
 def queries() -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Qrels and two runs, by whole numbers, so that another program has the same."""
+    """Return qrels and two runs from integers, so that another program has identical data."""
     qrels: dict[str, Any] = {}
     runs: list[dict[str, Any]] = [{}, {}]
     for q in range(24):
@@ -103,7 +103,7 @@ def test_of_accuracy_randomisation_is_mcnemars_test():
 
 
 def simulated(right: tuple[float, float], times: int = 200) -> pl.DataFrame:
-    """Differences of so many pairs of such models, each pair a slice of one comparison."""
+    """Return differences of many pairs of such models; each pair is one slice of a comparison."""
     tables = []
     for side in zip(*(sides(seed, right=right, alike=0.5) for seed in range(times)), strict=True):
         named = [
@@ -115,7 +115,7 @@ def simulated(right: tuple[float, float], times: int = 200) -> pl.DataFrame:
     return rows.filter(pl.col("slice") == "pair")
 
 
-def test_equal_models_are_rarely_told_apart():
+def test_equal_models_rarely_differ_significantly():
     rows = simulated((0.7, 0.7))
     assert rows.height == 200
     assert 0.02 <= (rows["p"] < 0.05).mean() <= 0.08
@@ -293,8 +293,8 @@ def test_a_comparison_comes_back_from_its_folder(tmp_path: Path):
         found.save(tmp_path / "kept")
 
 
-def test_clusters_are_swapped_and_drawn_as_one():
-    """Of copies of a datum in one cluster there is as much to learn as of the datum alone."""
+def test_clusters_are_swapped_and_resampled_as_units():
+    """A cluster of copies of a datum has as much information as the datum."""
     a, b = sides(6, n=40)
     alone = lead(compared(a, b, draws=1000))
     copies = [
@@ -306,7 +306,12 @@ def test_clusters_are_swapped_and_drawn_as_one():
     ]
     apart = lead(compared(*copies, draws=1000))
     together = lead(compared(*copies, draws=1000, cluster="video"))
-    for name in ("difference", "se", "p", "detectable"):  # ends are Tango's, of independent datums
+    for name in (
+        "difference",
+        "se",
+        "p",
+        "detectable",
+    ):  # bounds are Tango's, of independent datums
         assert together[name] == pytest.approx(alone[name], abs=1e-12)
     assert apart["se"] < 0.6 * together["se"]
     assert apart["p"] < together["p"]
@@ -351,7 +356,7 @@ def test_label_keys_are_named_where_there_are_several():
 
 
 def test_a_verdict_over_several_targets_is_on_their_mean():
-    """Where one of two is the same in both runs and the other worse, they are not equal."""
+    """If one target is equal in both runs and the other is worse, the runs are not equal."""
     rng = np.random.default_rng(0)
     rows = pl.DataFrame({"datum_id": range(40), "target": rng.normal(size=40)})
     error = pl.Series(rng.normal(size=40))
@@ -370,7 +375,7 @@ def test_a_verdict_over_several_targets_is_on_their_mean():
 
 
 def test_a_verdict_over_several_label_keys_without_a_mean():
-    """All keys that differ are named; runs are equal only where all keys are."""
+    """All label keys that differ are named; runs are equal only if all keys are."""
     a, b = sides(8, right=(0.6, 0.95), alike=0.9)
 
     def run(*tables: pl.DataFrame) -> pl.DataFrame:
@@ -381,12 +386,12 @@ def test_a_verdict_over_several_label_keys_without_a_mean():
     assert "are equal" in compared(run(a, a, a), run(a, a, a), **asked).verdict
     found = compared(run(a, a, b), run(a, b, a), **asked).verdict
     worse, better = (found.index(name) for name in ("told Accuracy", "seen Accuracy 0."))
-    assert worse < better  # what got worse comes first
+    assert worse < better  # the worse key comes first
     assert "b is better than a" in found
 
 
 def test_one_datum_has_no_interval():
-    """As in a run alone: of a slice with one datum neither, whether or not the runs differ."""
+    """As in a single run, a slice of one datum has no interval, whether or not the runs differ."""
     a, b = (table.with_columns(part=pl.int_range(N) < 1) for table in sides(2))
     reach = ["lower", "upper", "se", "detectable"]
     for first, second in ((a, a), (a, b)):
@@ -406,7 +411,7 @@ def test_one_datum_has_no_interval():
     assert not any("no interval" in note for note in compared(a, b, draws=40).notes)
 
 
-def test_too_many_values_of_single_datums_are_told() -> None:
+def test_too_many_values_per_datum_are_noted() -> None:
     table = pl.DataFrame({"datum_id": range(50), "actual": [True, False] * 25})
     scores = [np.random.default_rng(i).random(50) for i in (1, 2)]
     runs = [table.with_columns(score=pl.Series(one)) for one in scores]
@@ -419,7 +424,7 @@ def test_too_many_values_of_single_datums_are_told() -> None:
 
 
 def test_runs_keep_their_clusters(tmp_path: Path) -> None:
-    """Runs that were scored by clusters are compared by them, and not by datums."""
+    """Runs scored by clusters are compared by clusters, not by datums."""
     rng = np.random.default_rng(3)
     table = pl.DataFrame({"actual": rng.random(200) < 0.5, "datum_id": range(200)})
     table = table.with_columns(video=pl.col("datum_id") // 10)
@@ -440,8 +445,8 @@ def test_runs_keep_their_clusters(tmp_path: Path) -> None:
         ee.compare(*folders, draws=100, test="mcnemar")
 
 
-def test_runs_may_keep_tallies_that_others_lack() -> None:
-    """Frames that one run alone was scored for change nothing, in either order."""
+def test_runs_may_have_tallies_that_others_do_not_have() -> None:
+    """Frames of only one run change nothing, in either order."""
     tables = [f"examples/detection/{side}.parquet" for side in ("predictions", "groundtruths")]
     plain = ee.score(*tables, metrics=["AP", "mAP"])
     full = ee.score(*tables, metrics=["AP", "mAP", "ConfusionMatrix", "Outcomes", "Errors"])
@@ -450,7 +455,7 @@ def test_runs_may_keep_tallies_that_others_lack() -> None:
     assert_frame_equal(ee.compare(full, plain, draws=20).differences, same)
 
 
-def test_options_of_one_run_alone_are_told_as_missing() -> None:
+def test_options_of_only_one_run_are_reported_as_missing() -> None:
     tables = [f"examples/detection/{side}.parquet" for side in ("predictions", "groundtruths")]
     given: list[dict[str, Any]] = [{}, {"iou_thresholds": [0.5]}]
     runs = [ee.score(*tables, metrics=["mAP"], **more) for more in given]

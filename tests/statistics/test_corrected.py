@@ -1,4 +1,4 @@
-"""mAP without the part that small sets add: halves of the datums are scored one by one."""
+"""mAP corrected for small sets, compared with scoring half-samples one by one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MEANS = {"mAP": "AP", "mAPAveragedOverIOUs": "APAveragedOverIOUs"}
 
 
 def tables() -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Boxes of three labels, one of which is rare; no scores are equal."""
+    """Return boxes of three labels, one of them rare; no scores are equal."""
     rng = np.random.default_rng(1)
     n = 90
     label = np.where(np.arange(n) < 3, 2, rng.integers(0, 2, n))
@@ -32,21 +32,21 @@ def tables() -> tuple[pl.DataFrame, pl.DataFrame]:
         "datum_id": rng.integers(0, IMAGES, n), "label_value": label,
         "xmin": left, "ymin": 0.0, "xmax": left + 40, "ymax": 40.0,
     })  # fmt: skip
-    found = pl.concat([truths, truths.sample(40, seed=1).with_columns(ymin=500.0, ymax=540.0)])
-    shift = rng.uniform(0, 14, found.height)
-    found = found.with_columns(
+    result = pl.concat([truths, truths.sample(40, seed=1).with_columns(ymin=500.0, ymax=540.0)])
+    shift = rng.uniform(0, 14, result.height)
+    result = result.with_columns(
         xmin=pl.col("xmin") + shift, xmax=pl.col("xmax") + shift,
-        score=pl.Series(rng.permutation(found.height) / found.height),
+        score=pl.Series(rng.permutation(result.height) / result.height),
     )  # fmt: skip
     video = pl.col("datum_id") // 2
-    return found.with_columns(video=video), truths.with_columns(video=video)
+    return result.with_columns(video=video), truths.with_columns(video=video)
 
 
 @pytest.mark.parametrize("cluster", [None, "video"])
 def test_halves_are_scored_one_by_one(cluster: str | None) -> None:
-    found, truths = tables()
+    result, truths = tables()
     made = ee.score(
-        found, truths, **ASKED, intervals=0.9, draws=200, seed=SEED, cluster=cluster
+        result, truths, **ASKED, intervals=0.9, draws=200, seed=SEED, cluster=cluster
     ).metrics
     ids = np.arange(IMAGES)
     keys = hashes_of(pl.Series(ids) if cluster is None else pl.Series(ids // 2).cast(pl.String))
@@ -54,7 +54,7 @@ def test_halves_are_scored_one_by_one(cluster: str | None) -> None:
     halves: dict[tuple[str, int], list[float]] = {}
     for half in np.concatenate([bits, 1 - bits], axis=1).T:
         inside = pl.col("datum_id").is_in(ids[half == 1].tolist())
-        one = ee.score(found.filter(inside), truths.filter(inside), **ASKED).metrics
+        one = ee.score(result.filter(inside), truths.filter(inside), **ASKED).metrics
         for row in one.filter(pl.col("label_value").is_not_null()).iter_rows(named=True):
             if row["value"] is not None:
                 halves.setdefault((row["metric"], row["label_value"]), []).append(row["value"])
@@ -81,10 +81,12 @@ def test_halves_are_scored_one_by_one(cluster: str | None) -> None:
 
 
 def test_a_label_of_a_single_object() -> None:
-    """An object is in one half of each pair. A label with two of them in one image is, too."""
-    found, truths = tables()
+    """An object is in one half of each pair; so is a label with two objects in one image."""
+    result, truths = tables()
     some = pl.col("label_value") < 2
-    sides = [pl.concat([side.filter(some), side.filter(~some).head(1)]) for side in (found, truths)]
+    sides = [
+        pl.concat([side.filter(some), side.filter(~some).head(1)]) for side in (result, truths)
+    ]
     row = ee.score(*sides, **ASKED, intervals=0.9, draws=100).metrics.row(0, named=True)
     assert row["metric"] == "mAP"
     assert row["corrected"] is not None

@@ -1,4 +1,4 @@
-"""Few datums, values that do not vary, numbers that draws may lack; and what is refused."""
+"""Few datums, constant values, undefined resamples, and refused options."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from evalengine.tallies.datums import TOO_LARGE
 
 ASKED: dict[str, Any] = {"intervals": 0.95, "draws": 200}
 of_draws = pytest.mark.parametrize("method", ["percentile", "recentred", "normal", "bca"])
-METHODS = [name for name in EVERY_METHOD if name != "none"]  # which cannot be chosen
+METHODS = [name for name in EVERY_METHOD if name != "none"]  # which is not an option
 every_method = pytest.mark.parametrize(
     "method", ["percentile", "recentred", "normal", "bca", "jackknife"]
 )
 
 
 def queries(relevance: list[int]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """One document a query, relevant or not."""
+    """Return one document per query, relevant or not."""
     run = pl.DataFrame({"query_id": range(len(relevance)), "doc_id": 0, "score": 1.0})
     return run, run.select("query_id", "doc_id", relevance=pl.Series(relevance))
 
@@ -57,10 +57,10 @@ def test_one_cluster_has_no_interval(method: str) -> None:
 
 @of_draws
 def test_two_datums(method: str) -> None:
-    """Each of them alone in some draws, neither in others."""
+    """Some resamples contain only one of them, others neither."""
     row = row_of(*queries([1, 0]), metrics="P@1", method=method)
     assert (row["value"], row["upper"]) == (0.5, 1)
-    assert 0 <= row["lower"] <= (0.1 if method == "recentred" else 0)  # the draws' mean is moved
+    assert 0 <= row["lower"] <= (0.1 if method == "recentred" else 0)  # resamples are recentred
     assert 0.2 < row["se"] < 0.5
     missing = 1 - row["draws"] / 200
     assert abs(missing - np.exp(-2)) < 4 * np.sqrt(np.exp(-2) / 200)
@@ -69,7 +69,7 @@ def test_two_datums(method: str) -> None:
 @every_method
 @pytest.mark.parametrize("value", [0, 1])
 def test_values_that_are_all_equal(method: str, value: int) -> None:
-    """No interval: nothing in such data says how far off the number may be."""
+    """There is no interval: such data do not show how far off the value may be."""
     row = row_of(*queries([value] * 30), metrics="P@1", method=method)
     assert (row["value"], row["lower"], row["upper"], row["se"]) == (value, None, None, None)
     assert row["reason"] == f"no interval: {NOT_MOVED}"
@@ -77,7 +77,7 @@ def test_values_that_are_all_equal(method: str, value: int) -> None:
 
 @every_method
 @pytest.mark.parametrize("right", [0, 5])
-def test_shares_that_no_draw_moves_have_wilsons_interval(method: str, right: int) -> None:
+def test_constant_shares_have_wilsons_interval(method: str, right: int) -> None:
     row = row_of(*queries([right // 5] * 5), metrics="Success@1", method=method)
     own = binomtest(right, 5).proportion_ci(0.95, method="wilson")
     assert (row["lower"], row["upper"]) == pytest.approx((own.low, own.high), abs=1e-12)
@@ -85,8 +85,10 @@ def test_shares_that_no_draw_moves_have_wilsons_interval(method: str, right: int
 
 
 def test_shares_of_datums_have_wilsons_interval() -> None:
-    """Of single labels, unless weights, clusters or a method say otherwise; over what each rests
-    on: predicted or true datums of the label."""
+    """Single labels have it, unless weights, clusters or a method are given.
+
+    Each is over the predicted or true datums of the label.
+    """
     table = labels(6)
     found = ee.score(table, metrics=["Accuracy", "Recall", "Precision", "F1"], **ASKED).metrics
     for row in found.iter_rows(named=True):
@@ -113,8 +115,8 @@ def labels(n_rare: int) -> pl.DataFrame:
     return pl.DataFrame({"actual": actual, "predicted": predicted})
 
 
-def test_a_label_that_some_draws_lack() -> None:
-    """It has its value in the draws that it stands in, and in the others none."""
+def test_a_label_missing_in_some_resamples() -> None:
+    """It has its value in the resamples that contain it, and none in the others."""
     card = ee.score(labels(1), metrics="Recall", **ASKED)
     rows = {row["label_value"] or row["average"]: row for row in card.metrics.iter_rows(named=True)}
     assert rows["a"]["draws"] == rows["macro"]["draws"] == 200
@@ -122,8 +124,8 @@ def test_a_label_that_some_draws_lack() -> None:
     assert abs(missing - np.exp(-1)) < 4 * np.sqrt(np.exp(-1) / 200)
 
 
-def test_a_number_that_most_draws_lack() -> None:
-    """Groups of a slice may be so small that hardly any draw has a value."""
+def test_a_value_missing_in_most_resamples() -> None:
+    """Groups of a slice may be so small that hardly any resample has a value."""
     rng = np.random.default_rng(2)
     table = pl.DataFrame(
         {"actual": [1, 1, *[0] * 30], "score": rng.random(32), "part": ["x", "y", *["x"] * 30]}
@@ -136,8 +138,8 @@ def test_a_number_that_most_draws_lack() -> None:
     assert whole["reason"] is None
 
 
-def test_a_number_that_too_many_draws_lack() -> None:
-    """Twenty values are the least that an interval rests on."""
+def test_a_value_missing_in_too_many_resamples() -> None:
+    """An interval requires at least twenty values."""
     card = ee.score(labels(1), metrics="F2", intervals=0.95, draws=20, method="percentile")
     row = card.metrics.row(by_predicate=pl.col("label_value") == "rare", named=True)
     assert 5 < row["draws"] < 20
@@ -191,12 +193,12 @@ def test_no_nan_in_any_frame() -> None:
         ({"intervals": 95, "method": "bcq"}, {"code": "unknown_name", "value": "bcq"}),
     ],
 )
-def test_options_that_mean_nothing(options: dict[str, Any], refusal: dict[str, Any]) -> None:
+def test_meaningless_options_are_refused(options: dict[str, Any], refusal: dict[str, Any]) -> None:
     with refused(**refusal):
         ee.score(*queries([1, 0]), metrics="P@1", **options)
 
 
-def test_a_cluster_column_that_is_not_there() -> None:
+def test_a_missing_cluster_column() -> None:
     with refused("column_missing", column="vidio"):
         ee.score(*queries([1, 0]), metrics="P@1", intervals=95, cluster="vidio")
 
@@ -217,7 +219,7 @@ def test_ninety_five_is_95_percent() -> None:
     assert narrow["se"] == first["se"]
 
 
-def test_explain_says_what_will_be_drawn() -> None:
+def test_explain_states_the_resampling() -> None:
     table = pl.DataFrame({"score": [0.1, 0.9], "actual": [False, True], "video": ["a", "b"]})
     said = ee.explain(table, intervals=90, draws=50, cluster="video", method="normal")
     line = next(line for line in said.splitlines() if line.startswith("intervals"))
@@ -226,7 +228,7 @@ def test_explain_says_what_will_be_drawn() -> None:
 
 
 def test_a_slice_of_one_cluster_has_no_interval(tmp_path: Path) -> None:
-    """Others have; in memory and in files."""
+    """Other slices have one; in memory and in files."""
     run, judged = queries([1, 0, 1, 0, 0, 1])
     run = run.with_columns(video=pl.Series(list("aabccc")), place=pl.Series(list("ssttuu")))
     given: dict[str, Any] = {**ASKED, "metrics": "P@1", "by": "place", "cluster": "video"}
@@ -239,7 +241,7 @@ def test_a_slice_of_one_cluster_has_no_interval(tmp_path: Path) -> None:
             assert "cluster of 'video'" in told[name]["reason"]
 
 
-def test_draws_that_take_none_of_few_datums_are_told() -> None:
+def test_resamples_without_any_of_few_datums_are_noted() -> None:
     (said,) = (
         note
         for note in ee.score(*queries([1, 0, 1]), metrics="P@1", **ASKED).notes
@@ -258,7 +260,7 @@ def test_a_memory_limit_of_a_comparison_is_kept(
     in_buckets(monkeypatch)
     asked |= {"memory_limit": "1GB", "scratch": str(tmp_path / "s")}
     assert ee.compare(run, other, **asked).differences.equals(whole.differences)
-    monkeypatch.setattr(driver, "BASE", 1 << 30)  # no memory is left for tallies
+    monkeypatch.setattr(driver, "BASE", 1 << 30)  # no memory for tallies is available
     with refused("memory_limit_too_small", ee.ResultError):
         ee.compare(run, other, **asked)
 

@@ -1,4 +1,4 @@
-"""What holds for intervals of every task, above all what a draw is: datums counted so often."""
+"""Rules for the intervals of every task: above all, a resample is a repetition of datums."""
 
 from __future__ import annotations
 
@@ -44,23 +44,26 @@ seeds = given(seed=st.integers(0, 2**32 - 1))
 
 METHODS = [name for name in EVERY_METHOD if name != "none"]
 COUNTS = ("Counts", "TIDECounts", "KeypointCounts")
-BY_NUMBER = (  # of rows: a lone one leaves them undefined, and the same twice does not; or counts
+BY_NUMBER = (  # of rows: a single one leaves them undefined, the same one twice does not; or counts
     *COUNTS, "AdjustedR2", "R2", "ExplainedVariance", "D2Tweedie", "D2AbsoluteError", "D2Pinball",
     *(one.name for one in NUMBERS if one.counts), "MOTAL", "BoxECE", "BoxReliability", "Rank",
 )  # fmt: skip
 UNDRAWN = ("ROCAUC", "mROCAUC", "ECECalibrated", "MaxError")
 EXTREMES = ("min", "max", "p0", "p100")  # without intervals
-OF_ABSENT = ("Specificity", "FPR", "NPV", "SelectionRate")  # defined of labels without any row
+OF_ABSENT = ("Specificity", "FPR", "NPV", "SelectionRate")  # defined for labels without any row
 BY_COPIES = ("sum", "std", "median", "p95")  # statistics of values that copies change
 BY_SERIES = ("SeriesMASE", "SeriesRMSSE", "GroupSpearman", "Rank")
-"""Means over what several datums make, which counts as often as they are drawn: see regression;
-and ranks by tests, which are not drawn."""
+"""Metrics that are not tested by repeated tables.
+
+Means over results of several datums count as often as they are resampled: see regression. Ranks by
+tests are not resampled.
+"""
 DRAWS = 24
 ASKED: dict[str, Any] = {"intervals": 0.9, "draws": DRAWS, "method": "percentile"}
 
 
 BY_ALL = ("binary", "retrieval")
-"""Cases with numbers that every method has something to say of; of others one method each."""
+"""Cases in which every method is tested; the other cases are tested with one method each."""
 
 
 def few_of(name: str, seed: int) -> Case:
@@ -68,17 +71,17 @@ def few_of(name: str, seed: int) -> Case:
 
 
 def of_resamples() -> pl.Expr:
-    """Whether ends are of resamples.
+    """Return whether bounds are quantiles of resamples.
 
-    Shares that no resample moves have Wilson's interval, and trials. F1 of a label has the one of
-    its Jaccard index, without trials: at 0 and 1 no resample moves it.
+    Constant shares have Wilson's interval, and trials. F1 of a label has the interval of its
+    Jaccard index, without trials: at 0 and 1 no resample moves it.
     """
     of_jaccard = (pl.col("metric") == "F1") & pl.col("average").is_null()
     return pl.col("trials").is_null() & ~(of_jaccard & pl.col("value").is_in([0.0, 1.0]))
 
 
 def by_tables(name: str, case: Case, rows: pl.DataFrame, seed: int) -> np.ndarray:
-    """The value of every row in each draw, from tables in which datums stand as often as drawn.
+    """Compute the value of every row per resample, from tables in which datums are repeated.
 
     Returns:
         float64 [draws, rows], NaN where such tables have no value.
@@ -87,7 +90,7 @@ def by_tables(name: str, case: Case, rows: pl.DataFrame, seed: int) -> np.ndarra
     weights = draw_weights(hashes_of(ids), seed, 0, DRAWS)
     own = identity(rows)
     places = rows.select(own).with_row_index("place")
-    # A label or slice without datums has no row there: nothing has been counted.
+    # A label or slice without datums has no row here, because nothing was counted.
     absent = pl.when(pl.col("metric").is_in(COUNTS)).then(0.0)
     values = []
     for of_draw in weights.T:
@@ -103,10 +106,10 @@ def by_tables(name: str, case: Case, rows: pl.DataFrame, seed: int) -> np.ndarra
 @few
 @seeds
 def test_draws_are_datums_repeated(name: str, seed: int) -> None:
-    """A weight of 2 is the datum twice, a weight of 0 its absence: in every number of every draw.
+    """A weight of 2 is the datum twice and a weight of 0 its absence, in every resample.
 
-    Left out are shares of bins, and numbers of labels that do not need a row of the label: tables
-    that lack the bin or the label have no row.
+    Excluded are shares of bins, and values of labels that need no row of the label: tables without
+    the bin or the label have no row.
     """
     case = drawn(name, seed)
     rows = scored(name, case, seed=seed, **ASKED)
@@ -119,7 +122,7 @@ def test_draws_are_datums_repeated(name: str, seed: int) -> None:
         pl.col("value").is_not_null(), ~pl.col("metric").is_in([*BY_SERIES, *OF_ABSENT])
     )
     still = pl.col("reason").str.contains(NOT_MOVED).fill_null(value=False)
-    # Others are not made of percentiles.
+    # Others are not percentiles.
     rows = rows.filter(~still, ~pl.col("metric").is_in(UNDRAWN))
     values = by_tables(name, case, rows, seed)
     known = (~np.isnan(values)).sum(axis=0)
@@ -141,7 +144,7 @@ def test_draws_are_datums_repeated(name: str, seed: int) -> None:
 
 
 def same(case: Case, ours: pl.DataFrame, theirs: pl.DataFrame) -> None:
-    """To the bit; where rows have weights, sums of fractions in single draws may end otherwise."""
+    """Compare to the bit; with weights of rows, sums of fractions may be rounded differently."""
     weighted = any("weight" in side.columns for side in case.sides)
     how: dict[str, Any] = {"abs_tol": 1e-12} if weighted else {"check_exact": True}
     assert_frame_equal(ours, theirs, check_row_order=False, **how)
@@ -150,7 +153,7 @@ def same(case: Case, ours: pl.DataFrame, theirs: pl.DataFrame) -> None:
 @every_case
 @few
 @seeds
-def test_order_and_threads_leave_no_trace(name: str, seed: int) -> None:
+def test_order_and_threads_change_no_interval(name: str, seed: int) -> None:
     case = few_of(name, seed)
     plain = scored(name, case, **ASKED, threads=1)
     again = scored(name, reordered(case, seed), **ASKED, threads=2)
@@ -158,7 +161,7 @@ def test_order_and_threads_leave_no_trace(name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", BY_ALL)
-def test_other_seeds_draw_others(name: str) -> None:
+def test_other_seeds_give_other_resamples(name: str) -> None:
     case = few_of(name, 4)
     first, second = (scored(name, case, **ASKED, seed=seed) for seed in (0, 1))
     assert_frame_equal(first.select(identity(first)), second.select(identity(first)))
@@ -166,8 +169,8 @@ def test_other_seeds_draw_others(name: str) -> None:
 
 
 @every_case
-def test_a_cluster_of_each_datum_is_none(name: str) -> None:
-    """Ids are texts, as names of clusters are: their weights are the same."""
+def test_one_cluster_per_datum_changes_nothing(name: str) -> None:
+    """Ids are strings, as names of clusters are, so that their weights are the same."""
     case = few_of(name, 5)
     case = each_table(
         case, lambda table: table.with_columns(pl.format("d{}", case.datum).alias(case.datum))
@@ -181,8 +184,8 @@ def test_a_cluster_of_each_datum_is_none(name: str) -> None:
 @every_case
 @few
 @seeds
-def test_copies_in_one_cluster_add_nothing(name: str, seed: int) -> None:
-    """Every datum twice, drawn together: intervals are those of the datums themselves."""
+def test_copies_in_one_cluster_change_nothing(name: str, seed: int) -> None:
+    """With every datum twice, resampled together, intervals equal those of the datums."""
     if name == "centres":
         pytest.skip("nuScenes' curves have a point a row, and lines between points")
     case = few_of(name, seed)
@@ -197,7 +200,7 @@ def test_copies_in_one_cluster_add_nothing(name: str, seed: int) -> None:
     shown = [*identity(once), "value", *ESTIMATES]
     if len(case.ids) < FEW_CLUSTERS:  # t quantiles of a number of clusters that resamples estimate
         shown = [name for name in shown if name not in ("lower", "upper")]
-    # Effective trials of shares are at most the datums, which are twice as many.
+    # Effective trials of shares are at most the number of datums, which is doubled.
     some = ~pl.col("metric").is_in(BY_NUMBER), of_resamples()
     if name == "values":
         some = (*some, ~pl.col("statistic").is_in(BY_COPIES))
@@ -209,7 +212,7 @@ def test_copies_in_one_cluster_add_nothing(name: str, seed: int) -> None:
     ("name", "method"),
     [*product(BY_ALL, METHODS), *zip((one for one in KINDS if one not in BY_ALL), cycle(METHODS))],
 )
-def test_every_method_makes_intervals_or_says_why_not(name: str, method: str) -> None:
+def test_every_method_makes_intervals_or_gives_the_reason(name: str, method: str) -> None:
     rows = scored(name, few_of(name, 6), intervals=0.8, draws=20, method=method)
     made = rows["lower"].is_not_null()
     assert (rows["upper"].is_not_null() == made).all()
@@ -223,15 +226,15 @@ def test_every_method_makes_intervals_or_says_why_not(name: str, method: str) ->
         assert within["average"].is_null().all()
     elif method == "delong":
         assert set(within["metric"]) <= {"ROCAUC"}
-    elif method != "logit":  # which is one of numbers between 0 and 1
+    elif method != "logit":  # for values between 0 and 1 only
         assert made.any()
 
 
 @every_case
 @few
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 4))
-def test_parts_make_the_intervals_of_the_whole(name: str, seed: int, n: int) -> None:
-    """Tallies of parts, as nights keep them, merged in any order."""
+def test_merged_parts_have_the_intervals_of_one_run(name: str, seed: int, n: int) -> None:
+    """Tallies of parts, as nights store them, are merged in any order."""
     task = CASES[name][0]
     case = few_of(name, seed)
     case = replace(case, options={**case.options, **ASKED})

@@ -1,4 +1,4 @@
-"""Intervals from draws: against scipy, and answers made by hand."""
+"""Intervals from resamples, compared with scipy and with results computed by hand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEVELS = pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.99])
 
 
 def sample(point: Any, **known: Any) -> Sample:
-    """A sample of some numbers; what is not given is as for methods that look at nothing."""
+    """Return a sample; fields that are not given have neutral values."""
     numbers = np.atleast_1d(np.asarray(point, float))
     nothing = np.zeros((0, numbers.size))
     none = np.full(numbers.size, np.nan)
@@ -61,7 +61,7 @@ def test_students_t(df: int) -> None:
 
 
 def with_gaps(draws: int = 201, numbers: int = 7) -> np.ndarray:
-    """Draws of which some have no value, of the last number none."""
+    """Return resamples of which some have no value; the last row has none at all."""
     drawn = RNG.normal(0.5, 0.1, (draws, numbers))
     drawn[RNG.random(drawn.shape) < 0.3] = np.nan
     drawn[:, -2] = np.nan
@@ -71,14 +71,14 @@ def with_gaps(draws: int = 201, numbers: int = 7) -> np.ndarray:
 
 
 @pytest.mark.filterwarnings("ignore:(Mean of empty|Degrees of freedom|All-NaN)")
-def test_undefined_draws_are_left_out() -> None:
+def test_undefined_resamples_are_skipped() -> None:
     drawn, p = with_gaps(), np.array([0.0, 0.025, 0.3, 0.975, 1.0])
     assert means(drawn) == pytest.approx(np.nanmean(drawn, axis=0), nan_ok=True)
     spread = np.nanstd(drawn, axis=0, ddof=1)
     assert standard_errors(drawn) == pytest.approx(spread, nan_ok=True)
     expected = np.nanquantile(drawn, p, axis=0)
     assert quantiles(drawn, p) == pytest.approx(expected, nan_ok=True)
-    own = np.linspace(0, 1, p.size * drawn.shape[1]).reshape(p.size, -1)  # its own for each number
+    own = np.linspace(0, 1, p.size * drawn.shape[1]).reshape(p.size, -1)  # one per value
     each = [np.nanquantile(drawn[:, i], own[:, i]) for i in range(drawn.shape[1])]
     assert quantiles(drawn, own) == pytest.approx(np.stack(each, axis=1), nan_ok=True)
     for method in ("percentile", "recentred", "normal", "bca"):
@@ -99,7 +99,7 @@ def test_percentile() -> None:
 
 
 def test_recentred_is_moved_and_stays_in_range() -> None:
-    """Draws from 0.2 to 1, whose mean is 0.6: they lie 0.1 above the number."""
+    """Resamples from 0.2 to 1 have a mean of 0.6, which is 0.1 above the value."""
     drawn = np.linspace(0.2, 1, 401)[:, None]
     found = made("recentred", 0.5, drawn=drawn, level=0.5)
     assert (found.lower[0], found.upper[0]) == pytest.approx((0.3, 0.7))
@@ -111,7 +111,7 @@ def test_recentred_is_moved_and_stays_in_range() -> None:
 
 
 @LEVELS
-def test_normal_is_so_many_standard_errors(level: float) -> None:
+def test_normal_bounds_are_multiples_of_the_standard_error(level: float) -> None:
     drawn = RNG.normal(0.7, 0.02, (500, 3))
     found = made("normal", [0.4, 0.5, 0.999], drawn=drawn, level=level)
     low, high = stats.norm.interval(level, [0.4, 0.5, 0.999], drawn.std(axis=0, ddof=1))
@@ -130,7 +130,7 @@ STATISTICS = {
 @LEVELS
 @pytest.mark.parametrize("name", STATISTICS)
 def test_as_scipys_bootstrap(name: str, level: float) -> None:
-    """BCa and percentiles of the same draws."""
+    """BCa and percentile bounds of the same resamples are equal."""
     data, statistic = RNG.exponential(1, 31), STATISTICS[name]
     draws: dict[str, Any] = {}
     for method in ("percentile", "bca"):
@@ -155,8 +155,8 @@ def test_as_scipys_bootstrap(name: str, level: float) -> None:
         assert ours.se[0] == pytest.approx(theirs.standard_error, rel=1e-12)
 
 
-def test_bca_of_draws_on_one_side_has_no_ends() -> None:
-    """No share of draws below the number, or all of them: there is no correction to be made."""
+def test_bca_of_resamples_on_one_side_has_no_bounds() -> None:
+    """If no or all resamples are below the value, no correction can be computed."""
     drawn = RNG.uniform(0.4, 0.6, (300, 3))
     point, left_out = np.array([0.1, 0.9, 0.5]), RNG.uniform(0.4, 0.6, (20, 3))
     found = made("bca", point, drawn=drawn, left_out=left_out)
@@ -165,8 +165,8 @@ def test_bca_of_draws_on_one_side_has_no_ends() -> None:
 
 
 @pytest.mark.parametrize("method", ["percentile", "recentred", "normal", "bca"])
-def test_draws_that_are_all_alike(method: str) -> None:
-    """An interval without width, at the number."""
+def test_constant_resamples(method: str) -> None:
+    """The interval has no width, and is at the value."""
     found = made(method, 0.25, drawn=np.full((50, 1), 0.25), left_out=np.full((9, 1), 0.25))
     assert (found.lower[0], found.upper[0], found.se[0]) == (0.25, 0.25, 0)
 
@@ -187,7 +187,7 @@ def test_the_jackknife_of_a_mean_is_the_textbook_interval(level: float) -> None:
     assert found.upper == pytest.approx(high, rel=1e-9)
 
 
-def test_the_jackknife_leaves_out_what_is_undefined() -> None:
+def test_the_jackknife_skips_undefined_values() -> None:
     left_out = np.array([[0.1, np.nan], [0.3, 0.5], [np.nan, np.nan], [0.2, np.nan]])
     found = made("jackknife", [0.2, 0.5], left_out=left_out)
     assert found.se[0] == pytest.approx(np.sqrt(2 / 3 * 0.02))  # of 0.1, 0.3 and 0.2
@@ -230,7 +230,7 @@ def test_beta_distribution_as_scipy(a: float, b: float) -> None:
         assert q.beta_cdf(x, a, b) == pytest.approx(stats.beta.cdf(x, a, b), rel=1e-9, abs=1e-15)
 
 
-def test_what_is_no_proportion_has_no_interval_of_wilsons() -> None:
+def test_only_proportions_have_wilsons_interval() -> None:
     found = made("wilson", [0.5, 0.5], trials=np.array([np.nan, 0.0]))
     assert np.isnan([found.lower, found.upper, found.se]).all()
 

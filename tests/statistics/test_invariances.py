@@ -1,4 +1,4 @@
-"""Numbers, intervals and p do not depend on row order, names of ids, units of scores or sides."""
+"""Values, intervals and p-values are independent of row order, ids, units of scores and sides."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_swapped_runs(seed: int) -> None:
 
 @FEW
 @given(SEEDS, st.sampled_from(["randomisation", "delong"]))
-def test_an_increasing_map_of_the_scores_of_one_run(seed: int, test: str) -> None:
+def test_increasing_transforms_of_the_scores_of_one_run(seed: int, test: str) -> None:
     one, other = runs(seed)
     moved = other.with_columns(score=pl.col("score") ** 3)
     found = [compared(one, run, "ROCAUC", test=test) for run in (other, moved)]
@@ -73,7 +73,7 @@ def test_an_increasing_map_of_the_scores_of_one_run(seed: int, test: str) -> Non
 @FEW
 @given(SEEDS)
 def test_names_of_ids(seed: int) -> None:
-    """Intervals in closed form and tests of values do not change; resamples do."""
+    """Closed-form intervals and tests of values do not change; resamples do."""
     pair = runs(seed)
     asked: dict[str, Any] = {**GIVEN, "metrics": ["Recall", "BalancedAccuracy"], "intervals": 0.9}
     renamed = [run.with_columns(datum_id="x" + pl.col("datum_id").str.reverse()) for run in pair]

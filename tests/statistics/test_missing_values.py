@@ -24,7 +24,7 @@ N = 40
 
 
 def organs(missed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Truth, a run that is far off in the last 12 images, and one that finds nothing in some."""
+    """Return the truth, a run far off in the last 12 images, and one that misses some organs."""
     truth = np.zeros((N, 48, 48), np.uint8)
     truth[:, 20:28, 20:28] = 1
     a = np.zeros_like(truth)
@@ -41,8 +41,8 @@ def distances(missed: int, metrics: tuple[str, ...] = ("HD95",), **more: Any) ->
     return ee.compare(a, b, ground_truths=truth, metrics=list(metrics), **given)
 
 
-@pytest.mark.parametrize(("missed", "told"), [(4, 0), (5, 1), (12, 1)])
-def test_distances_of_organs_that_one_run_misses(missed: int, told: int) -> None:
+@pytest.mark.parametrize(("missed", "message"), [(4, 0), (5, 1), (12, 1)])
+def test_distances_of_organs_that_one_run_misses(missed: int, message: int) -> None:
     found = distances(missed, ("HD95", "ASSD", "NSD"))
     for row in found.differences.iter_rows(named=True):
         gone = 0 if row["metric"] == "NSD" else missed
@@ -52,13 +52,13 @@ def test_distances_of_organs_that_one_run_misses(missed: int, told: int) -> None
         if gone:
             assert (row["wins"], row["ties"], row["losses"]) == (0, N - missed, 0)
             assert (row["p"], better(found, row)) == (1.0, 0)
-    assert len(found.warnings) == told
-    assert ("No verdict" in found.verdict) == bool(told)
+    assert len(found.warnings) == message
+    assert ("No verdict" in found.verdict) == bool(message)
     assert f"for {missed} datums" in found.verdict
 
 
 def test_a_worse_run_is_not_better_by_what_it_misses() -> None:
-    """b is off by one pixel more in all images that it finds; of five others it finds nothing."""
+    """b is off by one pixel more in all images that it finds; in five others it finds nothing."""
     truth, a, _ = organs(0)
     b = np.roll(a, 1, axis=1)
     b[-5:] = 0
@@ -71,10 +71,10 @@ def test_a_worse_run_is_not_better_by_what_it_misses() -> None:
     own = [card.metrics["value"][0] for card in both]
     assert [row["a"], row["b"]] == pytest.approx(own)
     assert row["p"] < 0.05
-    assert better(found, row) == 0  # of 40 datums 5 are missing, more than a tenth
+    assert better(found, row) == 0  # 5 of 40 datums are missing, more than a tenth
 
 
-def test_sides_exchanged_mirror_what_is_missing() -> None:
+def test_exchanged_sides_mirror_missing_values() -> None:
     truth, a, b = organs(3)
     given = {"ground_truths": truth, "metrics": ["HD95"], "background": 0, "task": "segmentation"}
     rows = [ee.compare(*runs, draws=60, **given).differences.row(0, named=True)
@@ -85,7 +85,7 @@ def test_sides_exchanged_mirror_what_is_missing() -> None:
 
 
 def similar(zero: int, shift: float = 0.0) -> pl.DataFrame:
-    """Embeddings, the last of which are zero vectors; those have no cosine."""
+    """Return embeddings; the last ones are zero vectors, which have no cosine."""
     angle = np.linspace(0.1, 1.2, 30)
     own = [[float(np.cos(x - shift)), float(np.sin(x - shift))] for x in angle]
     own[30 - zero :] = [[0.0, 0.0]] * zero
@@ -136,7 +136,7 @@ def test_missing_values_may_count() -> None:
         assert not found.warnings
     lacking = similar(6), similar(6)
     both = cosines(*lacking, missing="worst").differences.row(0, named=True)
-    assert both["a"] == pytest.approx(angle[:24].mean())  # what neither has is not filled
+    assert both["a"] == pytest.approx(angle[:24].mean())  # values missing in both are not filled
     assert both["missing_a"] == 0
 
 
@@ -155,7 +155,7 @@ def test_datums_without_a_prediction_may_count() -> None:
 
 
 def verdicts(failed: int, biased: float) -> pl.DataFrame:
-    """Bias of 40 texts, of which the last were not judged."""
+    """Return the bias of 40 texts; the last ones were not judged."""
     rng = np.random.default_rng(5)
     share = rng.random(40) < biased
     return pl.DataFrame(
@@ -185,7 +185,7 @@ def test_verdicts_that_failed(failed: int, verdict: bool) -> None:
 
 
 @pytest.mark.parametrize("missing", ["worst", "nothing"])
-def test_no_worst_value(missing: str) -> None:
+def test_metrics_without_a_worst_value(missing: str) -> None:
     with pytest.raises(ee.OptionError, match="missing"):
         distances(3, missing="nothing")
     table = pl.DataFrame({"actual": ["a", "b"] * 9, "predicted": ["a", "a"] * 9})
@@ -226,7 +226,7 @@ def test_targets_that_one_run_does_not_predict() -> None:
     assert rows["x"]["a"] == rows["x"]["b"] == pytest.approx(1 + 8 * 3 / 30)
 
 
-def test_three_runs_are_compared_over_what_all_have() -> None:
+def test_three_runs_are_compared_over_their_common_datums() -> None:
     found = ee.compare(
         similar(0), similar(2), similar(0, 0.01), metrics=["SemanticSimilarity"], draws=40
     )
@@ -257,7 +257,7 @@ def judged(missed: int, *gates: str, folder: Path | None = None) -> list[Verdict
 
 
 @pytest.mark.parametrize("saved", [False, True])
-def test_gates_about_a_baseline_are_held_to_common_datums(saved: bool, tmp_path: Path) -> None:
+def test_gates_about_a_baseline_use_common_datums(saved: bool, tmp_path: Path) -> None:
     folder = tmp_path if saved else None
     few, lower = judged(4, "HD95 <= baseline", "HD95 <= baseline - 0.1", folder=folder)
     assert (few.status, lower.status) == ("passed", "failed")  # its own mean is lower by 0.5
@@ -265,7 +265,7 @@ def test_gates_about_a_baseline_are_held_to_common_datums(saved: bool, tmp_path:
     assert "for 4 datums" in few.reason
 
 
-def test_gates_fail_where_too_many_values_are_missing() -> None:
+def test_gates_fail_if_too_many_values_are_missing() -> None:
     (many,) = judged(12, "HD95 <= baseline")
     assert (many.status, many.value, many.baseline) == ("failed", 1.0, 1.0)
     assert "for 12 datums" in many.reason
@@ -273,8 +273,8 @@ def test_gates_fail_where_too_many_values_are_missing() -> None:
     assert accepted.status == "passed"
 
 
-def test_a_baseline_that_keeps_no_tally() -> None:
-    """Which datums both have is not known: the shares of what could be scored tell."""
+def test_a_baseline_without_a_tally() -> None:
+    """Common datums are unknown; the share of scored datums of each run decides."""
     truth, a, b = organs(12)
     earlier, card, few = (
         numbers_of(ee.score(one, truth, metrics=["HD95"], background=0, task="segmentation"))

@@ -1,4 +1,4 @@
-"""Several models in one table: columns of predictions, or rows by a column of models."""
+"""Several models in one table: in columns of predictions, or in rows by a column of models."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MODELS = ("AutoARIMA", "AutoETS", "Naive")
 
 
 def forecasts() -> pl.DataFrame:
-    """A frame as StatsForecast writes it, with the truth."""
+    """Return a frame in the layout of StatsForecast, with the truth."""
     rng = np.random.default_rng(7)
     y = rng.normal(10, 3, 80)
     models = {name: y + rng.normal(0, 1 + i, 80) for i, name in enumerate(MODELS)}
@@ -35,7 +35,7 @@ def forecasts() -> pl.DataFrame:
 
 
 def single(table: pl.DataFrame, model: str) -> pl.DataFrame:
-    """The table of one model."""
+    """Return the table of one model."""
     ends = {f"{model}-{side}-90": f"{side}-90" for side in ("lo", "hi")}
     return table.select(
         "unique_id",
@@ -49,18 +49,18 @@ def single(table: pl.DataFrame, model: str) -> pl.DataFrame:
 @pytest.mark.parametrize("metrics", [None, ["MAE", "Coverage"]])
 def test_columns_are_runs(metrics: list[str] | None) -> None:
     table, models = forecasts(), MODELS[:2]
-    found = ee.compare(table, predictions=models, metrics=metrics, draws=100)
+    result = ee.compare(table, predictions=models, metrics=metrics, draws=100)
     apart = ee.compare(
         *(single(table, model) for model in models), names=models, metrics=metrics, draws=100
     )
-    assert list(found.runs) == list(models)
-    assert_frame_equal(found.differences, apart.differences)
-    assert not any("ground truths" in note for note in found.notes)
+    assert list(result.runs) == list(models)
+    assert_frame_equal(result.differences, apart.differences)
+    assert not any("ground truths" in note for note in result.notes)
 
 
 def test_every_pair() -> None:
-    found = ee.compare(forecasts(), predictions=MODELS, metrics="MAE", draws=100)
-    pairs = found.differences.select("run_a", "run_b", "a", "b").rows()
+    result = ee.compare(forecasts(), predictions=MODELS, metrics="MAE", draws=100)
+    pairs = result.differences.select("run_a", "run_b", "a", "b").rows()
     assert [(a, b) for a, b, *_ in pairs] == [
         ("AutoARIMA", "AutoETS"), ("AutoARIMA", "Naive"), ("AutoETS", "Naive"),
     ]  # fmt: skip
@@ -86,13 +86,13 @@ def test_rows_are_runs(apart: bool) -> None:
     }
     long = pl.concat([part.with_columns(model=pl.lit(name)) for name, part in parts.items()])
     given: dict[str, Any] = {}
-    if apart:  # truths in a table of their own
+    if apart:  # truths in a separate table
         given["ground_truths"] = parts["new"].select("datum_id", actual="y_true")
         long = long.select("model", "datum_id", predicted="y_pred")
-    found = ee.compare(long, model="model", metrics=["Accuracy"], draws=100, **given)
+    result = ee.compare(long, model="model", metrics=["Accuracy"], draws=100, **given)
     of_files = ee.compare(*parts.values(), names=[*parts], metrics=["Accuracy"], draws=100)
-    assert list(found.runs) == ["new", "old"]
-    assert_frame_equal(found.differences, of_files.differences)
+    assert list(result.runs) == ["new", "old"]
+    assert_frame_equal(result.differences, of_files.differences)
 
 
 @pytest.mark.parametrize(
@@ -103,9 +103,9 @@ def test_rows_are_runs(apart: bool) -> None:
     ],
 )
 def test_columns_of_other_tasks(table: dict[str, list[str]], task: str) -> None:
-    found = ee.compare(pl.DataFrame(table), predictions=["one", "two"], draws=20)
-    assert found.task == task
-    assert found.differences["a"][0] == 1.0 > found.differences["b"][0]
+    result = ee.compare(pl.DataFrame(table), predictions=["one", "two"], draws=20)
+    assert result.task == task
+    assert result.differences["a"][0] == 1.0 > result.differences["b"][0]
 
 
 def test_columns_of_class_numbers_keep_their_names(tmp_path: Path) -> None:
@@ -114,13 +114,13 @@ def test_columns_of_class_numbers_keep_their_names(tmp_path: Path) -> None:
     pl.DataFrame(
         {"y_true": ["cat", "dog"] * 4, "one": [1, 0] * 4, "two": [0, 0] * 4}
     ).write_parquet(tmp_path / "a.parquet", metadata={"huggingface": json.dumps(features)})
-    found = ee.compare(
+    result = ee.compare(
         str(tmp_path / "a.parquet"), predictions=["one", "two"], metrics="Accuracy", draws=20
     )
-    assert found.differences.select("a", "b").row(0) == (1.0, 0.5)
+    assert result.differences.select("a", "b").row(0) == (1.0, 0.5)
 
 
-def test_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "a.parquet"
     forecasts().write_parquet(path)
     asked = ["compare", str(path), "--predictions", "Naive,AutoARIMA", "--metric", "MAE"]
@@ -153,7 +153,7 @@ def test_refusals() -> None:
         ee.compare(card)
 
 
-def test_score_names_the_way() -> None:
+def test_score_names_the_remedy() -> None:
     table = forecasts()
     with pytest.raises(ee.InputError) as said:
         ee.score(table.select("unique_id", "ds", "y", *MODELS))
@@ -167,17 +167,17 @@ def test_columns_of_scores_are_runs() -> None:
     truth = rng.integers(0, 2, 60)
     table = pl.DataFrame({"churned": truth, "old": rng.random(60), "new": rng.random(60) + truth})
     columns = {"churned": "actual", "old": "score", "new": "score"}
-    found = ee.compare(
+    result = ee.compare(
         table, predictions=["old", "new"], columns=columns, metrics=["ROCAUC"], draws=50
     )
-    [(old, new)] = found.differences.filter(metric="ROCAUC").select("a", "b").rows()
+    [(old, new)] = result.differences.filter(metric="ROCAUC").select("a", "b").rows()
     for name, value in (("old", old), ("new", new)):
         alone = ee.score(y_true=truth, y_score=table[name].to_numpy(), metrics=["ROCAUC"])
         assert value == alone.value("ROCAUC")
 
 
-def with_ends(table: pl.DataFrame, **widths: float) -> pl.DataFrame:
-    """Add the ends of 90 % intervals to some models."""
+def with_bounds(table: pl.DataFrame, **widths: float) -> pl.DataFrame:
+    """Add the bounds of 90 % intervals to some models."""
     return table.with_columns(
         (pl.col(name) + sign * width).alias(f"{name}-{side}-90")
         for name, width in widths.items()
@@ -186,22 +186,22 @@ def with_ends(table: pl.DataFrame, **widths: float) -> pl.DataFrame:
 
 
 def covered(table: pl.DataFrame, model: str, width: float) -> float:
-    """Share of truths that are at most ``width`` from a model's forecast."""
+    """Return the share of truths that are at most ``width`` from a model's forecast."""
     return float(((table["y"] - table[model]).abs() <= width).mean())
 
 
-def test_ends_of_other_models_are_skipped() -> None:
-    """``C`` is not compared, and its ends are those of no other model."""
+def test_bounds_of_other_models_are_skipped() -> None:
+    """``C`` is not compared, and its bounds do not belong to any other model."""
     y = np.random.default_rng(0).normal(10, 2, 80)
     table = pl.DataFrame({"y": y, "A": y + np.linspace(-2, 2, 80), "B": y * 1.1, "C": y + 5})
-    found = ee.compare(with_ends(table, C=1), predictions=["A", "B"], draws=20)
-    assert "Coverage" not in found.differences["metric"]
-    assert any("C-lo-90" in note for note in found.notes)
+    result = ee.compare(with_bounds(table, C=1), predictions=["A", "B"], draws=20)
+    assert "Coverage" not in result.differences["metric"]
+    assert any("C-lo-90" in note for note in result.notes)
     with pytest.raises(ee.InputError):
-        ee.compare(with_ends(table, C=1), predictions=["A", "B"], metrics="Coverage", draws=20)
-    every = with_ends(table, A=1, B=1, C=9)
-    found = ee.compare(every, predictions=["A", "B"], metrics="Coverage", draws=20)
-    assert found.differences.select("a", "b").rows() == [
+        ee.compare(with_bounds(table, C=1), predictions=["A", "B"], metrics="Coverage", draws=20)
+    every = with_bounds(table, A=1, B=1, C=9)
+    result = ee.compare(every, predictions=["A", "B"], metrics="Coverage", draws=20)
+    assert result.differences.select("a", "b").rows() == [
         (covered(table, "A", 1), covered(table, "B", 1))
     ]
 
@@ -211,8 +211,10 @@ def test_names_that_begin_like_others(models: list[str]) -> None:
     y = np.random.default_rng(1).normal(10, 2, 60)
     table = pl.DataFrame({"y": y, "ETS": y + 1, "ETS-2": y * 1.2, "B": y * 0.9})
     widths = {"ETS": 1.1, "ETS-2": 2.0, "B": 0.9}
-    found = ee.compare(with_ends(table, **widths), predictions=models, metrics="Coverage", draws=20)
-    [values] = found.differences.select("a", "b").rows()
+    result = ee.compare(
+        with_bounds(table, **widths), predictions=models, metrics="Coverage", draws=20
+    )
+    [values] = result.differences.select("a", "b").rows()
     assert values == tuple(covered(table, model, widths[model]) for model in models)
 
 
@@ -224,7 +226,7 @@ def test_columns_that_begin_like_a_model_are_shared() -> None:
             Naive_site=pl.Series(["x", "y"] * 40), AutoETS_weight=pl.Series([1.0] * 40 + [3.0] * 40)
         )
     )
-    found = ee.compare(
+    result = ee.compare(
         table,
         predictions=["Naive", "AutoETS"],
         by=["Naive_site"],
@@ -233,18 +235,18 @@ def test_columns_that_begin_like_a_model_are_shared() -> None:
         metrics="MAE",
         draws=20,
     )
-    assert {*found.differences["slice"].drop_nulls()} == {"Naive_site"}
+    assert {*result.differences["slice"].drop_nulls()} == {"Naive_site"}
     errors = (table["Naive"] - table["y"]).abs()
     weights = table["AutoETS_weight"]
-    whole = found.differences.filter(pl.col("slice").is_null())["a"][0]
+    whole = result.differences.filter(pl.col("slice").is_null())["a"][0]
     assert whole == pytest.approx((errors * weights).sum() / weights.sum())
 
 
 def test_one_text_of_columns() -> None:
-    """A comma separates columns, as in the shell."""
+    """A comma separates columns, as in the command line."""
     table = forecasts()
-    found = ee.compare(table, predictions="Naive, AutoETS", metrics="MAE", draws=20)
-    assert list(found.runs) == ["Naive", "AutoETS"]
+    result = ee.compare(table, predictions="Naive, AutoETS", metrics="MAE", draws=20)
+    assert list(result.runs) == ["Naive", "AutoETS"]
     with refused("option_value", ee.OptionError, value=["Naive"]):
         ee.compare(table, predictions="Naive")
 
@@ -268,9 +270,9 @@ CALLS = [[{"name": name, "arguments": "{}"}] for name in "fg"]
 def test_columns_have_the_role_of_their_task(
     table: dict[str, list[Any]], options: dict[str, Any], role: str
 ) -> None:
-    """Runs are those of single tables whose column has the contract's name."""
+    """Runs equal those of single tables whose column has the contract's name."""
     frame = pl.DataFrame({name: values * 20 for name, values in table.items()}).with_row_index("id")
-    found = ee.compare(frame, predictions=["A", "B"], draws=20, **options)
+    result = ee.compare(frame, predictions=["A", "B"], draws=20, **options)
     more = {"value_columns": ["value"]} if role == "value" else {}
     rest = [name for name in frame.columns if name not in "AB"]
     apart = ee.compare(
@@ -280,8 +282,8 @@ def test_columns_have_the_role_of_their_task(
         **options,
         **more,
     )
-    assert_frame_equal(found.differences, apart.differences)
-    assert (found.differences["a"] > found.differences["b"]).any()
+    assert_frame_equal(result.differences, apart.differences)
+    assert (result.differences["a"] > result.differences["b"]).any()
 
 
 def test_messages_name_the_columns_of_the_table() -> None:
@@ -291,10 +293,10 @@ def test_messages_name_the_columns_of_the_table() -> None:
         ee.compare(table, predictions=["m1", "m2"])
     with refused("options_conflict", ee.OptionError):
         ee.compare(table, predictions=["m1", "m2"], columns={"m1": "score"})
-    found = ee.compare(
+    result = ee.compare(
         table, predictions=["m1", "m2"], columns={"m1": "y_score", "m2": "score"}, draws=20
     )
-    assert "ROCAUC" in found.differences["metric"]
+    assert "ROCAUC" in result.differences["metric"]
     texts = table.select("y_true", m1=pl.lit(2.5), m2=pl.lit("x"))
     with pytest.raises(ee.InputError, match="'m"):
         ee.compare(texts, predictions=["m2", "m1"], task="regression", columns={"y_true": "target"})
@@ -315,7 +317,7 @@ def test_messages_name_the_columns_of_the_table() -> None:
 
 
 def long_forecasts() -> pl.DataFrame:
-    """Rows of two models each, without ids, those of the second in another order."""
+    """Return rows of two models without ids, those of the second in another order."""
     wide = forecasts()
     rows = [
         wide.select("unique_id", "ds", "y", model=pl.lit(name), yhat=pl.col(name))
@@ -326,13 +328,13 @@ def long_forecasts() -> pl.DataFrame:
 
 def test_rows_of_forecasts_are_matched_by_series_and_time() -> None:
     shuffled = long_forecasts()
-    found = ee.compare(shuffled, model="model", metrics=["MAE"], draws=100)
+    result = ee.compare(shuffled, model="model", metrics=["MAE"], draws=100)
     of_columns = ee.compare(forecasts(), predictions=MODELS[:2], metrics=["MAE"], draws=100)
     columns = ["a", "b", "difference", "wins", "ties", "losses"]
-    assert_frame_equal(found.differences[columns], of_columns.differences[columns])
+    assert_frame_equal(result.differences[columns], of_columns.differences[columns])
     one, other = shuffled.partition_by("model", include_key=False)
     apart = ee.compare(one, other, names=MODELS[:2], metrics=["MAE"], draws=100)
-    assert_frame_equal(apart.differences, found.differences)
+    assert_frame_equal(apart.differences, result.differences)
     fewer = ee.compare(one, other.head(60), metrics=["MAE"], draws=100, common=True)
     assert fewer.n == 60
     with pytest.raises(ee.InputError, match="20 datums of the others are missing"):
@@ -342,9 +344,9 @@ def test_rows_of_forecasts_are_matched_by_series_and_time() -> None:
 def test_rows_whose_times_repeat_are_matched_in_their_order_with_a_note() -> None:
     wide = forecasts().drop("unique_id")
     runs = [wide.select("ds", "y", yhat=name) for name in MODELS[:2]]
-    found = ee.compare(*runs, metrics=["MAE"], draws=20)
-    assert found.n == 80
-    assert any("do not identify" in note for note in found.notes)
+    result = ee.compare(*runs, metrics=["MAE"], draws=20)
+    assert result.n == 80
+    assert any("do not identify" in note for note in result.notes)
 
 
 @pytest.mark.parametrize("ids", [True, False])
@@ -403,20 +405,20 @@ def test_verdicts_of_a_judge_have_no_ground_truths() -> None:
             "model": ["a", "a", "b", "b"],
         }
     )
-    found = ee.compare(verdicts, model="model", task="judged", draws=20)
-    assert not any("ground truths" in note for note in found.notes)
+    result = ee.compare(verdicts, model="model", task="judged", draws=20)
+    assert not any("ground truths" in note for note in result.notes)
 
 
 def test_numbers_of_a_verdict_are_in_the_order_of_its_runs() -> None:
     table = pl.DataFrame(
         {"y_true": [1] * 8, "one": [1] * 6 + [0] * 2, "two": [0, 1, 1, 1, 1, 0, 1, 0]}
     )
-    found = ee.compare(table, predictions=["one", "two"], metrics=["Accuracy"], draws=100)
+    result = ee.compare(table, predictions=["one", "two"], metrics=["Accuracy"], draws=100)
     assert "one and two do not differ significantly: Accuracy 0.7500 against 0.6250" in (
-        found.verdict
+        result.verdict
     )
-    rows = found.differences.with_columns(p=pl.lit(0.03), p_adjusted=pl.lit(0.2))
-    may, sure = copy.copy(found), copy.copy(found)
+    rows = result.differences.with_columns(p=pl.lit(0.03), p_adjusted=pl.lit(0.2))
+    may, sure = copy.copy(result), copy.copy(result)
     may.differences, sure.differences = rows, rows.with_columns(p_adjusted=pl.lit(0.01))
     assert "may differ" in may.verdict
     assert "Accuracy 0.7500 against 0.6250" in may.verdict
@@ -433,7 +435,7 @@ def test_a_long_table_of_forecasts_is_not_scored_as_one_model() -> None:
     assert ee.score(cars).per_datum.height == 160
 
 
-def test_ends_of_several_models_lead_to_columns_that_exist() -> None:
+def test_bounds_of_several_models_suggest_existing_columns() -> None:
     table = forecasts()
     with refused("column_twice", match=r"predictions=\['AutoARIMA', 'AutoETS'\]"):
         ee.score(table)
@@ -481,12 +483,12 @@ class TestConditions:
     )
     def test_a_condition_removes_models(self, where: str, n: int) -> None:
         table = self.table()
-        found = ee.compare(table, model="m", where=where, metrics="Accuracy", draws=20)
+        result = ee.compare(table, model="m", where=where, metrics="Accuracy", draws=20)
         two = table.filter(pl.col("m") != "C", pl.col("id") > 6 - n)
         assert_frame_equal(
-            found.differences, ee.compare(two, model="m", metrics="Accuracy", draws=20).differences
+            result.differences, ee.compare(two, model="m", metrics="Accuracy", draws=20).differences
         )
-        assert [note for note in found.notes if "where" in note] == [
+        assert [note for note in result.notes if "where" in note] == [
             f"where {where!r} removed 1 of 3 models: 'C'.",
             f"each run: where {where!r} removed {6 - n} of 6 rows of the table.",
         ]
@@ -496,7 +498,7 @@ class TestConditions:
         table = self.table()
         truths = table.head(6).select("datum_id", actual="y_true")
         where: Any = "m <> 'C' AND id > 0"
-        found = ee.compare(
+        result = ee.compare(
             table.select("m", "datum_id", "id", predicted="y_pred"),
             ground_truths=truths,
             model="m",
@@ -504,8 +506,8 @@ class TestConditions:
             metrics="Accuracy",
             draws=20,
         )
-        assert list(found.runs) == ["A", "B"]
-        assert f"where {where!r} removed 1 of 3 models: 'C'." in found.notes
+        assert list(result.runs) == ["A", "B"]
+        assert f"where {where!r} removed 1 of 3 models: 'C'." in result.notes
 
     def test_a_model_without_predictions_is_not_removed_by_other_columns(self) -> None:
         """Its missing predictions count as missed."""
@@ -516,21 +518,21 @@ class TestConditions:
             boxes.with_columns(score=pl.lit(score), m=pl.lit(name))
             for name, score in (("high", 0.9), ("low", 0.2))
         )
-        found = ee.compare(
+        result = ee.compare(
             table, ground_truths=boxes, model="m", where="score > 0.5", metrics="AP", draws=20
         )
-        assert list(found.runs) == ["high", "low"]
-        assert set(found.differences["b"]) == {0.0}
+        assert list(result.runs) == ["high", "low"]
+        assert set(result.differences["b"]) == {0.0}
 
     def test_a_condition_removes_replicates(self) -> None:
         table = pl.concat(
             self.table().filter(pl.col("m") != "C").with_columns(r=pl.lit(r)) for r in range(3)
         )
-        found = ee.compare(
+        result = ee.compare(
             table, model="m", replicate="r", where="r < 2 AND id > 0", metrics="Accuracy", draws=20
         )
         removed = "where 'r < 2 AND id > 0' removed 1 of 3 replicates: 2."
-        assert {f"A: {removed}", f"B: {removed}"} <= {*found.notes}
+        assert {f"A: {removed}", f"B: {removed}"} <= {*result.notes}
 
     def test_a_condition_of_wrong_type_is_refused(self) -> None:
         with refused("wrong_dtype", columns=["m", "id"]):

@@ -1,4 +1,4 @@
-"""Plans: data that intervals and comparisons need, checked by making that much data."""
+"""Plans state the data that intervals and comparisons need; tests generate that much data."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_planned_comparison_finds_the_difference() -> None:
 
 
 def test_pilots_without_a_standard_error_have_no_plan() -> None:
-    """A run against itself, a proportion of one verdict, and too few datums."""
+    """Pilots are a run against itself, a proportion of one verdict, and too few datums."""
     asked: dict[str, Any] = {"task": "classification", "detect": 0.01, "draws": 50}
     pilot = table(100, 7)
     right = pilot.with_columns(prediction="target")
@@ -98,7 +98,7 @@ def test_pilots_without_a_standard_error_have_no_plan() -> None:
         assert len(plan.notes) >= 2
     plan = ee.find_plan(pilot, against=right, metrics=["Accuracy"], **asked)
     assert plan.frame["datums"].null_count() == 0
-    assert len(plan.notes) == 2  # what is assumed, and the sign of differences
+    assert len(plan.notes) == 2  # assumptions, and the sign of differences
 
 
 def test_few_pilots_take_the_standard_errors_of_the_comparison() -> None:
@@ -125,7 +125,7 @@ def test_tiny_plans_and_judges_are_noted() -> None:
     assert any("judge's numbers" in one for one in judged.notes)
 
 
-def test_numbers_without_an_interval_say_why() -> None:
+def test_values_without_an_interval_give_the_reason() -> None:
     right = table(50, 10).with_columns(prediction="target")
     for metric, notes in (("F2", 2), ("F1", None)):  # all right: F1 has Wilson's, without an se
         plan = ee.find_plan(right, metrics=[metric], task="classification", half_width=0.1)
@@ -164,6 +164,6 @@ def test_saved_runs_are_planned_for_the_metrics_asked_for(tmp_path: Any) -> None
         ({"half_width": 0.5}, {"code": "option_value", "option": "half_width"}),
     ],
 )
-def test_aims_that_are_none(asked: dict[str, Any], refusal: dict[str, Any]) -> None:
+def test_invalid_targets_are_refused(asked: dict[str, Any], refusal: dict[str, Any]) -> None:
     with refused(**refusal):
         ee.find_plan(table(30, 6), task="classification", **asked)

@@ -18,7 +18,7 @@ N = 400
 
 
 def seeds(model: int, many: int, spread: float, gain: float = 0.0) -> list[pl.DataFrame]:
-    """Tables of a model's seeds: questions of different difficulty, the same for all."""
+    """Return tables of a model's seeds; the difficulty of questions is the same for all."""
     ease = np.random.default_rng(0).normal(0.6, 0.25, N)
     rng = np.random.default_rng(model)
     target = np.random.default_rng(1).choice(["a", "b"], N)
@@ -48,7 +48,7 @@ def compared(first: Any, second: Any, **options: Any) -> ee.Comparison:
 
 
 def by_hand(first: Any, second: Any) -> tuple[float, float, float]:
-    """Difference, its standard error over seeds and datums, and degrees of freedom."""
+    """Compute the difference, its standard error over seeds and datums, and degrees of freedom."""
     of_a, of_b = right(first), right(second)
     gone = of_b.mean(axis=0) - of_a.mean(axis=0)
     of_datums = gone.var() / N
@@ -57,9 +57,9 @@ def by_hand(first: Any, second: Any) -> tuple[float, float, float]:
     for each in (of_a, of_b):
         many = len(each)
         own = each.mean(axis=1).var(ddof=1) / many
-        # Seeds on single datums: the variance that is left without the means of both.
-        apart = each - each.mean(axis=1, keepdims=True) - each.mean(axis=0) + each.mean()
-        shared += (apart**2).sum() / (many - 1) / N / N / many
+        # Seeds on single datums: the residual variance without the means of both.
+        separate = each - each.mean(axis=1, keepdims=True) - each.mean(axis=0) + each.mean()
+        shared += (separate**2).sum() / (many - 1) / N / N / many
         between += own
         parts += own**2 / (many - 1)
     variance = of_datums + max(0.0, between - shared)
@@ -85,11 +85,11 @@ def test_variance_over_seeds_and_datums(many: int, other: int, spread: float) ->
 
 
 def test_seeds_that_differ_widen_the_interval() -> None:
-    alike, apart = (
+    alike, separate = (
         compared(seeds(3, 5, spread), seeds(4, 5, spread)).differences["se"][0]
         for spread in (0.0, 0.2)
     )
-    assert apart > 1.5 * alike
+    assert separate > 1.5 * alike
 
 
 def test_a_run_that_is_given_twice_is_a_warning() -> None:
@@ -124,7 +124,7 @@ def test_flips_are_of_averages() -> None:
 class TestContract:
     @pytest.fixture
     def tables(self, tmp_path: Path) -> list[Path]:
-        """The seeds of two models, as a table with a column each."""
+        """Return the seeds of two models as a table with one column each."""
         paths = []
         for model in (5, 6):
             parts = [one.with_columns(seed=i) for i, one in enumerate(seeds(model, 3, 0.1))]

@@ -22,9 +22,9 @@ from evalengine.statistics.sequences import (
     look,
 )
 
-# Logarithms of capital at a mean, of confseq's diversified_betting_mart with the constant bets
-# 2 ** -k / m and 2 ** -k / (1 - m), k from 0 to 15, weights in proportion to 1 / (k + 2),
-# without truncation: theta 1 and theta 0.
+# Logarithms of capital at a mean, by confseq's diversified_betting_mart with the constant bets 2 **
+# -k / m and 2 ** -k / (1 - m), k from 0 to 15, weights in proportion to 1 / (k + 2), without
+# truncation: theta 1 and theta 0.
 KNOWN = [
     ([1.0] * 8 + [0.0] * 2, 0.5, 0.643905737174, -0.721988573175),
     ([1.0] * 8 + [0.0] * 2, 0.9, -0.415633782401, -0.239798048560),
@@ -35,7 +35,7 @@ KNOWN = [
 
 
 def slow(values: list[float], mean: float) -> float:
-    """Log of the capital, one bet and value after the other."""
+    """Compute the log of the capital, one bet and value after the other."""
     capital = 0.0
     for k in range(16):
         bet = 0.5**k / mean
@@ -53,7 +53,7 @@ class TestBetting:
         assert log_capital(counts[::-1], 1 - mean) == pytest.approx(below, abs=1e-11)
         assert slow(values, mean) == pytest.approx(above, abs=1e-11)
 
-    def test_ends_are_where_the_capital_reaches_the_limit(self) -> None:
+    def test_bounds_are_where_the_capital_reaches_the_limit(self) -> None:
         counts = np.array(counted(np.array([1.0] * 85 + [0.0] * 15), (0.0, 1.0)))
         lower, upper = betting(counts, 0.95)
         assert log_capital(counts, lower) == pytest.approx(math.log(40))
@@ -69,14 +69,14 @@ class TestBetting:
             exact = slow(values.tolist(), mean)
             assert exact - 0.06 * abs(exact) - 0.1 < log_capital(counts, mean) <= exact + 1e-9
 
-    def test_a_range_scales_the_ends(self) -> None:
+    def test_a_range_scales_the_bounds(self) -> None:
         values = np.array([1.0] * 30 + [0.0] * 20)
         low, high = betting(np.array(counted(values, (0.0, 1.0))), 0.9)
         scaled = betting(np.array(counted(20 * values - 10, (-10.0, 10.0))), 0.9, (-10.0, 10.0))
         assert scaled == pytest.approx((20 * low - 10, 20 * high - 10))
 
     def test_it_is_not_much_wider_than_confseq_s(self) -> None:
-        # hedged_cs of confseq after 1,000 and 5,000 shuffled values: 0.082 and 0.043 wide.
+        # hedged_cs of confseq after 1,000 and 5,000 shuffled values: widths 0.082 and 0.043.
         for n, width in ((1000, 0.082), (5000, 0.043)):
             counts = np.array(counted(np.repeat([1.0, 0.0], [17 * n // 20, 3 * n // 20]), (0, 1)))
             lower, upper = betting(counts, 0.95)

@@ -23,7 +23,7 @@ def wilson(p: float, n: float, z: float) -> tuple[float, float]:
 
 
 def table(right: Any, **columns: Any) -> pl.DataFrame:
-    """One table of both sides, in which some datums are right."""
+    """Return one table of both sides, in which some datums are right."""
     n = len(right)
     prediction = np.where(right, "a", "b")
     return pl.DataFrame(
@@ -40,7 +40,7 @@ def accuracy(frame: pl.DataFrame, **options: Any) -> dict[str, Any]:
 
 
 def constrained(n: int, gained: int, lost: int, change: float) -> float:
-    """Tango's statistic, with the nuisance parameter found by maximising the likelihood."""
+    """Compute Tango's statistic, with the nuisance parameter by maximum likelihood."""
 
     def loss(q: float) -> float:
         p = [q + change, q, 1 - 2 * q - change]
@@ -136,7 +136,7 @@ def test_clusters_that_are_all_right_count_once_each() -> None:
     assert row["lower"] == pytest.approx(wilson(1.0, 12, stats.norm.ppf(0.975))[0], abs=0.02)
 
 
-def test_gates_take_exact_ends_of_the_effective_number() -> None:
+def test_gates_take_exact_bounds_of_the_effective_number() -> None:
     card = ee.score(
         table([True] * 60, doc=np.arange(60) // 5),
         metrics=["Accuracy"], task="classification", intervals=0.95, cluster="doc",
@@ -169,7 +169,7 @@ def test_intervals_of_few_clusters_are_wider() -> None:
     assert note.facts["least"] == 6
 
 
-def test_the_note_on_few_counts_positives() -> None:
+def test_the_note_on_few_datums_counts_positives() -> None:
     at = np.arange(500)
     target = np.where(at < 7, "rare", "common")
     found = np.where((at < 5) | (at % 50 == 10), "rare", "common")
@@ -188,7 +188,7 @@ def test_the_note_on_few_counts_positives() -> None:
 
 
 def test_the_interval_contains_the_share() -> None:
-    """Of all and of none of 2 to 89 verdicts, each a metric of one table."""
+    """All and none of 2 to 89 verdicts are right, each a metric of one table."""
     parts = [
         pl.DataFrame({"datum_id": range(n), "metric": f"{n} {right}", "value": [right] * n})
         for n in range(2, 90)
@@ -212,7 +212,7 @@ def test_the_interval_contains_the_share() -> None:
 def test_shares_as_published(
     right: int, n: int, ends: tuple[float, float], exact: tuple[float, float]
 ) -> None:
-    """R. Newcombe, "Two-sided confidence intervals for the single proportion" (1998), table I."""
+    """Table I of R. Newcombe, "Two-sided confidence intervals for the single proportion" (1998)."""
     row = ee.score(
         table(np.arange(n) < right), task="classification", metrics="Accuracy", intervals=0.95
     ).metrics
@@ -228,7 +228,7 @@ def confusion(tp: int, fp: int, fn: int, tn: int) -> pl.DataFrame:
 
 @pytest.mark.parametrize("counts", [(3, 2, 1, 14), (4, 0, 0, 16), (0, 1, 4, 15), (20, 7, 9, 64)])
 def test_f1_and_balanced_accuracy_follow_from_wilson(counts: tuple[int, int, int, int]) -> None:
-    """F1 by the share of the datums with the label on either side; means by Zou and Donner."""
+    """F1 follows from the share of datums with the label; means follow Zou and Donner."""
     tp, fp, fn, tn = counts
     asked: dict[str, Any] = {"task": "classification", "intervals": 0.95, "draws": 100}
     card = ee.score(confusion(*counts), metrics=["F1", "BalancedAccuracy", "Recall"], **asked)
@@ -237,7 +237,7 @@ def test_f1_and_balanced_accuracy_follow_from_wilson(counts: tuple[int, int, int
     )
     ends = [2 * end / (1 + end) for end in wilson(tp / (tp + fp + fn), tp + fp + fn, Z)]
     assert np.allclose((f1["lower"], f1["upper"]), ends, atol=1e-9)
-    assert f1["trials"] is None  # F1 is no share: gates take these ends
+    assert f1["trials"] is None  # F1 is not a share: gates take these bounds
     shares = [tp / (tp + fn), tn / (fp + tn)]
     low, high = zip(wilson(shares[0], tp + fn, Z), wilson(shares[1], fp + tn, Z), strict=True)
     mean = np.mean(shares)
@@ -277,7 +277,7 @@ def test_numbers_above_0_take_the_scale_of_logarithms() -> None:
     assert (same["lower"], same["upper"]) == (row["lower"], row["upper"])
 
 
-def test_sums_of_resamples_beyond_floats_warn_of_nothing() -> None:
+def test_sums_of_resamples_that_overflow_give_no_warning() -> None:
     drawn = np.array([[1e308, -1e308], [1.7e308, 1e308], [-1e308, np.nan]])
     with np.errstate(all="raise"):
         assert np.allclose(means(drawn), (1.7e308 / 3, 0.0))

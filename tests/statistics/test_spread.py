@@ -1,4 +1,4 @@
-"""Spread of numbers over groups: against definitions, equal groups, gates."""
+"""Spread of values over groups: definitions, equal groups, gates."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def table(n: int = 300, seed: int = 0, bias: float = 0.0) -> pl.DataFrame:
 
 
 def rates(rows: pl.DataFrame) -> dict[str, dict[str, float]]:
-    """Selection rate, recall and false-positive rate of True by group."""
+    """Return selection rate, recall and false-positive rate of True by group."""
     found: dict[str, dict[str, float]] = {"SelectionRate": {}, "Recall": {}, "FPR": {}}
     for group in rows["group"].unique():
         own = rows.filter(group=group)
@@ -79,7 +79,7 @@ def test_equal_groups_are_expected_and_others_exceed_them():
 
 
 def test_expected_differences_are_those_of_shuffled_groups():
-    """The mean difference of two groups of 50 is that of the hypergeometric distribution."""
+    """The mean difference of two groups of 50 follows the hypergeometric distribution."""
     rng = np.random.default_rng(1)
     right = np.arange(100) < 70
     rows = pl.DataFrame(
@@ -98,7 +98,7 @@ def test_expected_differences_are_those_of_shuffled_groups():
 
 
 def test_clusters_exchange_groups():
-    """Rows of a cluster are alike, so that groups of few clusters differ by luck."""
+    """Rows of a cluster are alike, so that groups of few clusters differ by chance."""
     rng = np.random.default_rng(2)
     place = np.arange(600) // 30
     right = (rng.random(20) < 0.5)[place]

@@ -1,4 +1,4 @@
-"""Standard errors and intervals against theory, and against sacrebleu's bootstrap."""
+"""Standard errors and intervals, compared with theory and with sacrebleu's bootstrap."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from scipy import stats
 import evalengine as ee
 
 N, DRAWS, VIDEOS = 300, 2000, 30
-# Of B draws a standard deviation is known to 1 / sqrt(2 B); four times that, and as much again for
-# what theory leaves out, terms of 1 / N.
+# The relative error of a standard deviation of B resamples is 1 / sqrt(2 B). The tolerance is four
+# times that, and as much again for terms of 1 / N that theory ignores.
 WITHIN = 4 / np.sqrt(2 * DRAWS) + 4 / N
 
 
 def retrieval(rng: np.random.Generator) -> tuple[pl.DataFrame, ...]:
-    """Runs of ten documents, good ones for some videos' queries and bad ones for others'."""
+    """Return runs of ten documents, good for queries of some videos and bad for others."""
     query = np.repeat(np.arange(N), 10)
     good = np.repeat(rng.random(VIDEOS) * 0.8, N // VIDEOS)
     run = pl.DataFrame({"query_id": query, "doc_id": np.tile(np.arange(10), N)})
@@ -30,7 +30,7 @@ def retrieval(rng: np.random.Generator) -> tuple[pl.DataFrame, ...]:
 
 
 def words(rng: np.random.Generator, n: int) -> tuple[list[str], list[str]]:
-    """References of some twenty words, and texts in which some of them are others."""
+    """Return references of some twenty words, and texts in which some words differ."""
     vocabulary = np.array([f"{a}{b}{c}" for a in "klmnp" for b in "aeiou" for c in "rst"])
     references = [rng.choice(vocabulary, rng.integers(8, 30)) for _ in range(n)]
     texts = []
@@ -46,7 +46,7 @@ def text(rng: np.random.Generator) -> tuple[pl.DataFrame, ...]:
 
 
 def judged(rng: np.random.Generator) -> tuple[pl.DataFrame, ...]:
-    """Five verdicts a datum."""
+    """Five verdicts per datum."""
     yes = rng.random((N, 5)) < np.repeat(rng.random(VIDEOS), N // VIDEOS)[:, None]
     return (
         pl.DataFrame(
@@ -68,7 +68,7 @@ TASKS: dict[str, tuple[Any, list[str]]] = {
 
 
 def means_of(card: ee.Scorecard) -> pl.DataFrame:
-    """Rows of metrics beside the values of single datums, lists in the order of ids."""
+    """Return rows of metrics and the values of single datums, lists in the order of ids."""
     names = ["metric", "statistic", "k"]
     by_id = card.per_datum.sort(pl.col("datum_id").cast(pl.Int64))
     values = by_id.group_by(names, maintain_order=True).agg(pl.col("value").alias("values"))
@@ -79,7 +79,7 @@ def means_of(card: ee.Scorecard) -> pl.DataFrame:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_of_means(task: str) -> None:
-    """The deviation of the values by the root of n."""
+    """The standard error is the deviation of the values divided by the square root of n."""
     tables, metrics = TASKS[task]
     sides = tables(np.random.default_rng(3))
     card = ee.score(*sides, task=task, metrics=metrics, intervals=95, draws=DRAWS, method="normal")
@@ -98,7 +98,7 @@ def test_of_means(task: str) -> None:
 
 @pytest.mark.parametrize("task", TASKS)
 def test_of_means_over_clusters(task: str) -> None:
-    """Deviations are added up within a cluster before they are squared."""
+    """Deviations are summed within a cluster before they are squared."""
     tables, metrics = TASKS[task]
     datum = "query_id" if task == "retrieval" else "datum_id"
     videos = pl.DataFrame({datum: range(N), "video": np.arange(N) // (N // VIDEOS)})
@@ -111,19 +111,19 @@ def test_of_means_over_clusters(task: str) -> None:
         gaps = (values - values.mean()).reshape(VIDEOS, -1).sum(axis=1)
         expected = np.sqrt((gaps**2).sum()) / N
         assert row["se"] == pytest.approx(expected, rel=WITHIN + 1 / VIDEOS)
-        if task != "text":  # whose datums have nothing in common
+        if task != "text":  # whose datums are independent
             assert row["se"] > 1.5 * alone
 
 
 @pytest.mark.parametrize("method", ["jackknife", "bca", "percentile", "recentred"])
 def test_other_methods_on_a_mean(method: str) -> None:
-    """They agree with Student's interval as far as draws and leaving out parts of N allow."""
+    """They agree with Student's interval within the error of resamples and of the jackknife."""
     sides = retrieval(np.random.default_rng(6))
     card = ee.score(*sides, metrics="nDCG@5", intervals=0.95, draws=DRAWS, method=method)
     (row,) = means_of(card).iter_rows(named=True)
     values = np.array(row["values"])
     se = values.std(ddof=1) / np.sqrt(N)
-    # An end of percentiles is known to 2.7 / sqrt(B) deviations, a jackknife of 200 parts to 5 %.
+    # A percentile bound is known to 2.7 / sqrt(B) deviations, a jackknife of 200 parts to 5 %.
     within = 4 * 0.05 * 1.97 if method == "jackknife" else 4 * 2.7 / np.sqrt(DRAWS)
     assert row["se"] == pytest.approx(se, rel=4 * 0.05)
     assert abs(row["lower"] - (values.mean() - 1.97 * se)) < within * se
@@ -131,7 +131,7 @@ def test_other_methods_on_a_mean(method: str) -> None:
 
 
 def test_wilson_of_shares_of_datums() -> None:
-    """Of labels, not of averages, which a datum may enter twice."""
+    """Labels have it; averages do not, because a datum may be in them twice."""
     rng = np.random.default_rng(7)
     actual = rng.choice(list("abc"), 200)
     predicted = np.where(rng.random(200) < 0.7, actual, rng.choice(list("abc"), 200))
@@ -164,7 +164,7 @@ SACREBLEU = {"CorpusBLEU": BLEU, "chrF": CHRF, "TER": TER}
 
 @pytest.mark.parametrize("metric", SACREBLEU)
 def test_as_sacrebleus_bootstrap(metric: str) -> None:
-    """Two bootstraps of as many draws, ours by Poisson weights and theirs of n out of n texts.
+    """Two bootstraps of as many resamples agree: Poisson weights, and n of n texts.
 
     Half of a 95 % interval is 1.96 deviations, known to 0.085 * sqrt(1000 / B / 2) of them: within
     four times that of both the widths agree, and within 4 * sqrt(2 / B) deviations the means.

@@ -1,4 +1,4 @@
-"""Thresholds of labels in files, what ``score`` makes of them, and what is said of them."""
+"""Files of thresholds per label: how ``score`` applies them, and notes about them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import evalengine as ee
 
 
 class TestFiles:
-    """Thresholds of labels that ``score`` holds to."""
+    """Thresholds per label that ``score`` applies."""
 
     @staticmethod
     def boxes() -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -36,7 +36,7 @@ class TestFiles:
         return found, truth
 
     @pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
-    def test_boxes_below_are_left_out(self, ending: str, tmp_path: Path) -> None:
+    def test_boxes_below_are_removed(self, ending: str, tmp_path: Path) -> None:
         sides = self.boxes()
         found = ee.find_thresholds(*sides, metrics=["ThresholdAtCost"], miss_cost=0.6, draws=20)
         file = tmp_path / f"best.{ending}"
@@ -78,7 +78,7 @@ class TestFiles:
         assert ee.load(tmp_path / "run").options == whole.options
 
     def test_labels_are_decided(self) -> None:
-        """One of several by the best that reaches its own; several, and binary, each by its own."""
+        """The best label among those above their thresholds is chosen; multilabel ones are separate."""
         rng = np.random.default_rng(2)
         p, y = rng.dirichlet(np.ones(3), 200), rng.integers(0, 3, 200)
         own = np.array([0.8, 0.5, 0.6])
@@ -134,7 +134,7 @@ class TestFiles:
 
 
 class TestNames:
-    """Files of labels whose numbers mean something else elsewhere."""
+    """Files whose labels mean something else in other data."""
 
     ROWS = (
         {"label_key": "label", "label_value": 1, "label_name": "car", "threshold": 0.6},
@@ -142,7 +142,7 @@ class TestNames:
     )
 
     def kept(self, *names: str | None, value: int = 0) -> tuple[list[float], ee.Scorecard]:
-        """Least score kept of labels with these names, numbered from a value on, and the card."""
+        """Return the least score kept per label with these names, and the card."""
         labels = pl.DataFrame({"label_value": [*range(value, value + len(names))]})
         if any(names):
             labels = labels.with_columns(label_name=pl.Series(names))
@@ -170,7 +170,7 @@ class TestNames:
         assert same == pytest.approx([0.6, 0.2])
         assert not [note for note in card.notes if note.startswith("thresholds")]
 
-    def test_another_name_takes_nothing(self) -> None:
+    def test_another_name_has_no_threshold(self) -> None:
         found, card = self.kept("bus", "bike")
         assert found == [0, 0]
         noted(card, "thresholds_unused", labels=["car", "truck"])
@@ -199,8 +199,8 @@ class TestNames:
             assert ours.to_list() == theirs.to_list()
 
 
-def test_what_there_is_no_threshold_of() -> None:
-    """Labels without ground truths stand in no file; each reason is told, and what is kept."""
+def test_labels_without_a_threshold() -> None:
+    """Labels without ground truths are not in the file; each reason is reported."""
     found, truth = TestFiles.boxes()
     ghost = found[:5].with_columns(pl.lit(7, pl.Int64).alias("label_value"))
     rules = ["ThresholdAtMaxF", "ThresholdAtRecall", "ThresholdAtPrecision"]
@@ -222,7 +222,7 @@ def test_what_there_is_no_threshold_of() -> None:
 
 
 @pytest.mark.parametrize("find", [ee.find_thresholds, ee.find_calibration])
-def test_runs_that_thresholds_cut(find: Callable[..., Any]) -> None:
+def test_runs_filtered_by_thresholds(find: Callable[..., Any]) -> None:
     sides = TestFiles.boxes()
     card = ee.score(*sides, metrics=["Counts"], thresholds={0: 0.6})
     assert any("no lower threshold" in note for note in find(card, draws=20).notes)
@@ -230,7 +230,7 @@ def test_runs_that_thresholds_cut(find: Callable[..., Any]) -> None:
 
 
 def test_labels_that_exclude_each_other() -> None:
-    """Counts are of each label against the rest, and said to be; of several each decides."""
+    """Counts are of each label against the rest, with a note; multilabel labels are separate."""
     p = np.random.default_rng(2).dirichlet(np.ones(3), 60)
     scored = pl.DataFrame(
         {"datum_id": np.repeat(np.arange(60), 3), "label_value": ["x", "y", "z"] * 60,

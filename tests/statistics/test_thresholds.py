@@ -1,8 +1,8 @@
-"""Chosen score thresholds, against every distinct score tried one by one.
+"""Chosen score thresholds, compared with trying every distinct score.
 
-What a threshold reaches is told by ``PrecisionRecallCurve``, whose counts come another way (a
-histogram by threshold); rules are tried in Python. Held-out numbers are those of runs over half of
-the datums each.
+The counts at a threshold come from ``PrecisionRecallCurve``, which computes them in another way (a
+histogram by threshold). Rules are tried in Python. Held-out values are compared with runs over each
+half of the datums.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ AIMS: dict[str, Any] = {
 
 
 class Point(NamedTuple):
-    """What a threshold reaches."""
+    """Counts at a threshold."""
 
     threshold: float
     tp: float
@@ -61,7 +61,7 @@ class Point(NamedTuple):
 
 
 def best(points: list[Point], merit: Callable[[Point], float]) -> Point | None:
-    """The highest threshold of those with the largest merit."""
+    """Return the highest threshold among those with the largest merit."""
     fit = [point for point in points if not math.isnan(merit(point))]
     return max(fit, key=lambda point: (merit(point), point.threshold), default=None)
 
@@ -99,7 +99,7 @@ TRIED: dict[str, Callable[[list[Point]], Point | None]] = {
 
 
 def scores_of(case: Case) -> list[float]:
-    """All distinct scores."""
+    """Return all distinct scores."""
     side = case.sides[0]
     columns = [one for one in side.columns if one == "score" or one.startswith("p_")]
     found = pl.concat([side[one].cast(pl.Float64).rename("s") for one in columns]).drop_nulls()
@@ -110,7 +110,7 @@ Curves = dict[tuple[Any, ...], list[Point]]
 
 
 def curves_of(case: Case, task: str, thresholds: list[float]) -> Curves:
-    """Every label's points at given thresholds, and under None those of its key."""
+    """Return every label's points at given thresholds, and those of its key under None."""
     frame = ee.score(
         *case.sides, task=task, **case.options, **case.tables, metrics=["PrecisionRecallCurve"],
         score_thresholds=thresholds,
@@ -126,14 +126,14 @@ def curves_of(case: Case, task: str, thresholds: list[float]) -> Curves:
 
 
 def _steps(points: list[Point]) -> list[Point]:
-    """Those at which something is counted that was not above."""
+    """Return the thresholds whose counts differ from those of the next higher one."""
     points = sorted(points, reverse=True)
     above = [(0, 0), *((point.tp, point.fp) for point in points)]
     return [p for p, before in zip(points, above, strict=False) if (p.tp, p.fp) != before]
 
 
 def halves_of(case: Case, seed: int) -> list[Case]:
-    """The tables of either half of the datums."""
+    """Return the tables of both halves of the datums."""
     made = []
     for half in (False, True):
 
@@ -179,7 +179,7 @@ def check(name: str, seed: int) -> None:
             assert row["threshold"] is None, told
             continue
         if row["threshold"] != expected.threshold:
-            # Scores of datums that do not count make points that are no other ones.
+            # Scores of datums that do not count add no points.
             same = reaching(points, row["threshold"])
             assert same is not None, told
             assert same[1:] == expected[1:], told
@@ -188,7 +188,7 @@ def check(name: str, seed: int) -> None:
         assert row["tn"] is None or row["tn"] == expected.tn, told
         chosen = [TRIED[metric](half.get(tuple(label), [])) for half in halves]
         if None in chosen or row["held_out_tp"] is None:
-            # Held-out numbers are missing where a half chooses nothing, and nowhere else.
+            # Held-out values are missing if and only if one half chooses no threshold.
             assert row["held_out_tp"] is None, told
             assert None in chosen, told
             continue
@@ -214,7 +214,7 @@ def asked(case: Case, task: str, *sides: Any, **how: Any) -> Any:
 
 @pytest.mark.parametrize("name", ["detection", "classification"])
 def test_of_buckets(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Runs through files choose the same, with the same intervals."""
+    """Runs through files choose the same thresholds, with the same intervals."""
     case, task = plain(name, next_seed()), CASES[name][0]
     sides = write_sides(case, tmp_path, files=2)
     whole = asked(case, task, *sides)
@@ -235,7 +235,7 @@ def test_of_saved_runs(name: str, tmp_path: Path) -> None:
 
 
 def test_intervals_are_of_weighted_datums() -> None:
-    """Of a draw: the threshold chosen anew, and rates at the one that was chosen of all."""
+    """For each resample the threshold is chosen again, and rates are taken at the original one."""
     case = plain("detection", 8)
     found = asked(case, "detection", metrics=["ThresholdAtMaxF"]).frame
     card = ee.score(
@@ -244,7 +244,7 @@ def test_intervals_are_of_weighted_datums() -> None:
     ).metrics  # fmt: skip
     own = card.filter(pl.col("statistic") == "threshold", pl.col("slice").is_null())
     rows = found.filter(pl.col("average").is_null()).join(own, on="label_value", how="inner")
-    rows = rows.filter(pl.col("lower") < pl.col("upper"))  # else no draw moves it
+    rows = rows.filter(pl.col("lower") < pl.col("upper"))  # otherwise no resample moves it
     assert rows.height
     for side in ("lower", "upper"):
         np.testing.assert_array_equal(rows[side], rows[f"{side}_right"])
@@ -265,8 +265,8 @@ def test_intervals_are_of_weighted_datums() -> None:
             assert ends == (row[f"{name}_lower"], row[f"{name}_upper"]), (row, metric)
 
 
-def test_a_sure_threshold_keeps_its_aim_and_an_overfitted_one_does_not() -> None:
-    """Of noise, precision at least 0.9 is reached by luck alone, and not held out."""
+def test_a_sure_threshold_keeps_its_target_and_an_overfitted_one_does_not() -> None:
+    """Noise reaches a precision of 0.9 only by chance, and misses it on held-out data."""
     rng = np.random.default_rng(0)
     noise = pl.DataFrame({"actual": rng.random(400) < 0.5, "score": rng.random(400)})
     row = ee.find_thresholds(noise, metrics="ThresholdAtMaxF").frame.row(0, named=True)
@@ -328,8 +328,8 @@ EMPTY = pl.DataFrame({"datum_id": [1], "label_value": ["a"], **BOX, "score": [0.
 
 
 @pytest.mark.parametrize("find", [ee.find_thresholds, ee.find_calibration])
-def test_tables_with_little_in_them(find: Callable[..., Any]) -> None:
-    """Frames have one schema whatever there is; nothing is made up where there is nothing."""
+def test_nearly_empty_tables(find: Callable[..., Any]) -> None:
+    """Frames always have the same schema; missing data give no rows."""
     truth = EMPTY.drop("score")
     full = find(EMPTY, truth, draws=20)
     for ours, theirs, rows in ((EMPTY[:0], truth[:0], 0), (EMPTY, truth[:0], 1)):

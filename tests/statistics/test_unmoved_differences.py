@@ -1,4 +1,4 @@
-"""Differences that no draw moves have no interval, unless the runs are identical."""
+"""Differences that no resample moves have no interval, unless the runs are identical."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def boxes() -> tuple[pl.DataFrame, pl.DataFrame, list[str], dict[str, Any]]:
 
 
 @pytest.mark.parametrize("made", [classes, boxes])
-def test_the_order_of_rows_makes_no_other_run(made: Any) -> None:
+def test_runs_in_another_row_order_are_identical(made: Any) -> None:
     found, truth, metrics, options = made()
     again = shuffled(found, 1), shuffled(truth, 2)
     rows = ee.compare(
@@ -84,7 +84,7 @@ def test_a_gate_is_sure_of_the_same_rows_in_another_order() -> None:
     assert judged(gate, earlier, ee.score(swapped, metrics=["F1"])).status == "failed"
 
 
-def test_what_one_run_has_beside_does_not_make_the_rest_differ() -> None:
+def test_additional_rows_of_one_run_do_not_change_the_others() -> None:
     run = table(list(range(30)), ["a", "b", "b"] * 10, ["a", "b", "a"] * 10)
     more = pl.concat([run, table([99], ["b"], ["a"])])
     asked: dict[str, Any] = {"metrics": ["F1"], "draws": DRAWS}
@@ -113,7 +113,7 @@ def test_errors_moved_by_a_constant(unit: float) -> None:
 
 
 def test_slices_of_shares_on_which_runs_agree() -> None:
-    """Tango: z^2 / (n + z^2) on either side, of the datums of the slice."""
+    """Tango's bounds are z^2 / (n + z^2) on either side, with the datums of the slice."""
     ids = list(range(40))
     run = table(ids, ["a", "b"] * 20, ["a", "b"] * 20).with_columns(
         night=pl.Series(["yes"] * 10 + ["no"] * 30)
@@ -126,7 +126,7 @@ def test_slices_of_shares_on_which_runs_agree() -> None:
     assert rows.select(ENDS).row(0) == pytest.approx((-z2 / (10 + z2), z2 / (10 + z2)), rel=1e-5)
 
 
-def test_few_datums_are_no_matter_of_wilsons_interval() -> None:
+def test_few_datums_are_not_noted_for_wilsons_interval() -> None:
     run = table(list(range(8)), ["a", "b"] * 4, ["a", "b"] * 3 + ["b", "a"])
     for metric, noted in (("Accuracy", False), ("F1", True)):
         notes = ee.score(run, metrics=[metric], intervals=0.95, draws=DRAWS).notes
@@ -142,7 +142,7 @@ def test_a_gate_names_the_interval_that_tables_do_not_show() -> None:
     assert "Clopper" in found.reason
 
 
-def test_zero_is_no_missing_value_where_lower_is_better() -> None:
+def test_zero_is_not_missing_if_lower_is_better() -> None:
     truth = np.zeros((20, 16, 16), np.uint8)
     truth[:, 4:9, 4:9] = 1
     asked: dict[str, Any] = {"task": "segmentation", "background": 0, "missing": "zero"}

@@ -1,4 +1,4 @@
-"""Resamples of counts by distinct vectors: equivalent to weights of single datums."""
+"""Resamples of counts by distinct vectors are equivalent to weights of single datums."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ SHAPES = ("labels", "clusters", "weights", "slices", "scores", "several")
 def test_standard_errors_are_those_of_single_datums(
     shape: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Their standard error is known to 3 % from 600 resamples; cells drawn apart would halve it."""
+    """Their standard error is known to 3 % from 600 resamples; independent cells would halve it."""
     sides, options = tables(shape)
     found = []
     for least in (1000, 10**9):
@@ -109,7 +109,7 @@ def test_buckets_and_row_order(shape: str, tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_metrics_by_rank_keep_weights_of_datums(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A metric by order in the same run changes no number that is counted, and vice versa."""
+    """A metric by rank in the same run does not change counted values, and vice versa."""
     sides, _ = tables("scores")
     given: dict[str, Any] = {**ASKED, "draws": 40, "method": "percentile"}
     from_datums(monkeypatch, 1000)
@@ -133,7 +133,7 @@ def test_many_different_vectors_keep_weights_of_datums(monkeypatch: pytest.Monke
 
 
 def test_few_clusters_are_summed_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clusters whose vectors all differ have their own weights: the numbers are the same bits."""
+    """Clusters whose vectors all differ have their own weights, with the same bits."""
     table = hard(3).with_columns(doc=pl.int_range(N) % 50)
     found = []
     for least in (1000, 10**9):
@@ -144,7 +144,7 @@ def test_few_clusters_are_summed_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("options", [{}, {"by": ["day"]}, {"cluster": "doc"}])
 def test_comparisons(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both runs share the number of datums per pair of vectors: differences stay paired."""
+    """Both runs share the number of datums per pair of vectors, so that differences are paired."""
     first = hard(4)
     rng = np.random.default_rng(0)
     moved = rng.random(N) < 0.03
@@ -185,7 +185,7 @@ def test_numbers_of_datums_are_poisson(mean: int, seed: int) -> None:
     z = (drawn - mean) / np.sqrt(mean)
     assert abs((z**3).mean() - 1 / np.sqrt(mean)) < 5 * np.sqrt(60 / n)
     some = poisson_counts(keys[7:9], np.full(2, mean), seed, 100, 108)
-    assert np.array_equal(some, drawn[7:9, 100:108])  # of a key and a resample alone
+    assert np.array_equal(some, drawn[7:9, 100:108])  # depends only on a key and a resample
 
 
 def test_small_means_have_the_probabilities_of_poisson() -> None:

@@ -1,4 +1,4 @@
-"""Weights of draws: Poisson with mean 1, told by seed, draw and key alone."""
+"""Weights of resamples: Poisson with mean 1, determined by seed, resample and key."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from evalengine.tasks.encoding import hashes_of
 IDS = pl.Series(range(2000))
 KEYS = hashes_of(IDS)
 MANY = draw_weights(KEYS, 0, 0, 500)
-"""A million weights, uint8 [2000 datums, 500 draws]."""
+"""A million weights, uint8 [2000 datums, 500 resamples]."""
 
 
 def test_distribution() -> None:
-    """Mean and variance within 4 of their standard errors of 1, frequencies by chi-square."""
+    """Mean and variance are within 4 standard errors of 1; frequencies pass a chi-square test."""
     n = MANY.size
     counts = np.bincount(MANY.ravel(), minlength=MOST + 1)
     assert counts.size == MOST + 1
     assert abs(MANY.mean() - 1) < 4 / np.sqrt(n)
     assert abs(MANY.var() - 1) < 4 * np.sqrt(3 / n)  # its fourth central moment is 4
-    most = 6  # the tail in one, that no cell expects few
+    most = 6  # the tail is one cell, so that every cell expects enough
     expected = stats.poisson.pmf(np.arange(most), 1)
     found = np.append(counts[:most], counts[most:].sum())
     chance = stats.chisquare(found, n * np.append(expected, 1 - expected.sum())).pvalue
-    assert 1e-4 < chance < 1 - 1e-4  # neither too far from it, nor too near
+    assert 1e-4 < chance < 1 - 1e-4  # neither too far from it nor too close
 
 
 def unrelated(first: np.ndarray, second: np.ndarray) -> None:
-    """A correlation within 4 standard errors of none."""
+    """Check that a correlation is within 4 standard errors of 0."""
     r = np.corrcoef(first.ravel().astype(float), second.ravel().astype(float))[0, 1]
     assert abs(r) < 4 / np.sqrt(first.size)
 
 
 def test_draws_datums_and_seeds_are_independent() -> None:
-    for apart in (1, 2, 3, 4):  # four draws come from one word
+    for apart in (1, 2, 3, 4):  # four resamples come from one word
         unrelated(MANY[:, apart:], MANY[:, :-apart])
-    unrelated(MANY[1:], MANY[:-1])  # ids that follow each other
+    unrelated(MANY[1:], MANY[:-1])  # consecutive ids
     for seed in (1, 2, 1 << 32, -1):
         unrelated(MANY, draw_weights(KEYS, seed, 0, 500))
     neighbours = draw_weights(np.arange(2000, dtype=np.uint64), 0, 0, 500)  # unmixed keys
@@ -50,8 +50,8 @@ def test_draws_datums_and_seeds_are_independent() -> None:
     unrelated(neighbours[:, 1:], neighbours[:, :-1])
 
 
-def test_sums_of_draws_vary_as_they_should() -> None:
-    """Sizes of draws are Poisson, too: many datums' weights have no part in common."""
+def test_sums_of_resamples_have_the_variance_of_poisson() -> None:
+    """Sizes of resamples are Poisson, too: the weights of many datums are independent."""
     sizes = MANY.sum(axis=0)
     n, mean = sizes.size, IDS.len()
     assert abs(sizes.mean() - mean) < 4 * np.sqrt(mean / n)
@@ -59,7 +59,7 @@ def test_sums_of_draws_vary_as_they_should() -> None:
 
 
 def test_swaps_are_fair_and_independent() -> None:
-    """Of one another, of the weights of the same draws, and of where blocks begin."""
+    """Swaps are independent of each other, of the same draws' weights and of block borders."""
     swaps = swap_bits(KEYS, 0, 0, 500)
     assert set(np.unique(swaps)) == {0, 1}
     assert abs(swaps.mean() - 0.5) < 4 * 0.5 / np.sqrt(swaps.size)
@@ -81,14 +81,14 @@ def test_equal_keys_have_equal_weights() -> None:
 
 
 @pytest.mark.parametrize("blocks", [(0, 4, 500), (0, 64, 128, 500), (0, 100, 104, 496, 500)])
-def test_blocks_make_the_whole(blocks: tuple[int, ...]) -> None:
-    """Wherever blocks begin, at multiples of four; wherever the last one ends."""
+def test_blocks_equal_one_call(blocks: tuple[int, ...]) -> None:
+    """Blocks may begin at any multiple of four, and the last one may end anywhere."""
     whole = np.concatenate([draw_weights(KEYS, 0, *cut) for cut in pairwise(blocks)], axis=1)
     assert (whole == MANY).all()
     assert (draw_weights(KEYS, 0, 0, 37) == MANY[:, :37]).all()
 
 
-def test_rows_may_stand_in_any_order() -> None:
+def test_rows_may_be_in_any_order() -> None:
     order = np.random.default_rng(1).permutation(KEYS.size)
     assert (draw_weights(KEYS[order], 0, 0, 500) == MANY[order]).all()
 
@@ -109,7 +109,7 @@ def test_ids_of_any_dtype_have_the_same_keys() -> None:
 def test_sides_may_have_ids_of_unlike_dtypes(
     run: type[pl.DataType], truths: type[pl.DataType]
 ) -> None:
-    """The interval is that of either dtype on both sides."""
+    """The interval is that of equal dtypes on both sides."""
     rng = np.random.default_rng(5)
     ids = np.repeat(np.arange(40), 5)
     found = pl.DataFrame(
