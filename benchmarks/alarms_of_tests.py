@@ -3,8 +3,8 @@
     python benchmarks/alarms_of_tests.py [--sets N] [--draws N] [--seconds S] [--store FILE]
         [--write-docs]
 
-Set i of a case depends only on the case and i: a run that was stopped goes on where FILE ends. Each
-set has a pair of equally good runs and a pair of which the second is better. The same values are
+Set i of a case depends only on the case and i, so that an interrupted run continues from FILE. Each
+set has a pair of equally good runs and a pair whose second run is better. The same values are
 tested by the best known test of the literature, computed here.
 """
 
@@ -36,7 +36,7 @@ Pair = tuple[pl.DataFrame, pl.DataFrame]
 
 
 def answers(rng: Any, n: int, gain: float) -> Pair:
-    """Binary labels; hard datums are hard for both runs."""
+    """Return binary labels; hard datums are hard for both runs."""
     chance = rng.beta(4, 1, n)
     right = [rng.random(n) < one for one in (chance, chance + gain * (1 - chance))]
     ids = np.arange(n)
@@ -47,7 +47,7 @@ def answers(rng: Any, n: int, gain: float) -> Pair:
 
 
 def scores(rng: Any, n: int, gain: float) -> Pair:
-    """Scores of which half the variance is shared; a third of the datums is positive."""
+    """Return scores of which half the variance is shared; a third of the datums is positive."""
     actual = np.arange(n) < n // 3
     shared = rng.normal(size=n)
     runs = [
@@ -62,7 +62,7 @@ def scores(rng: Any, n: int, gain: float) -> Pair:
 
 
 def errors(rng: Any, n: int, gain: float) -> Pair:
-    """Errors of Student's t with 5 degrees of freedom, half shared."""
+    """Return errors of Student's t with 5 degrees of freedom, half shared."""
     target, shared = rng.normal(size=n), rng.standard_t(5, n)
     runs = [target + (shared + rng.standard_t(5, n)) * (1 - less) for less in (0.0, gain)]
     one, other = (
@@ -105,7 +105,7 @@ def paired_t(one: pl.DataFrame, other: pl.DataFrame) -> float:
 
 
 class Case(NamedTuple):
-    """Pairs of runs: task, metric, datums, gain, how they are made, best known test, tests."""
+    """Pairs of runs: task, metric, datums, gain, generator, best known test, tests."""
 
     task: str
     metric: str
@@ -130,7 +130,7 @@ CASES = {
 
 
 def tested(name: str, i: int, draws: int) -> dict[str, dict[str, float]]:
-    """p of each test, of a pair of equal runs and of a pair of which the second is better."""
+    """Return p of each test, for a pair of equal runs and a pair whose second run is better."""
     case, out = CASES[name], {}
     for kind, gain in (("alarms", 0.0), ("power", case.gain)):
         rng = np.random.default_rng([zlib.crc32(name.encode()), i])
@@ -146,7 +146,7 @@ def tested(name: str, i: int, draws: int) -> dict[str, dict[str, float]]:
     return out
 
 
-# Gates with ``surely`` whose number is exactly at the bound: passes are false.
+# Gates with ``surely`` whose value is exactly at the threshold: passes are false.
 
 
 def share_gate(rng: Any, n: int, share: float) -> tuple[pl.DataFrame, dict[str, Any], float]:
@@ -177,7 +177,7 @@ GATES: dict[str, tuple[Any, int, float]] = {
 
 
 def passed(name: str, i: int, draws: int) -> float:
-    """1 if a gate of the true number passes, otherwise 0."""
+    """Return 1 if a gate at the true value passes, otherwise 0."""
     make, n, share = GATES[name]
     rng = np.random.default_rng([zlib.crc32(name.encode()), i])
     table, options, truth = make(rng, n, share)
@@ -209,8 +209,11 @@ def add(kept: dict[str, Any], name: str, i: int, draws: int) -> None:
 
 
 def table(kept: dict[str, Any]) -> str:
-    """Shares of sets; ! marks false alarms above nominal + 2 SE, and power more than 3 points
-    below the best known test."""
+    """Format shares of sets.
+
+    A ! marks false alarms above nominal + 2 SE, and power more than 3 points below the best known
+    test.
+    """
     lines = [
         "| case | test | false alarms | power | best known test: false alarms | power |",
         "| --- | --- | ---: | ---: | ---: | ---: |",

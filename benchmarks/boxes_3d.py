@@ -1,11 +1,11 @@
-"""Time nuScenes' evaluation of detections against nuscenes-devkit, in fresh processes.
+"""Time nuScenes' evaluation of detections against nuscenes-devkit, in new processes.
 
     python benchmarks/boxes_3d.py [--peers-python PYTHON] [--samples 400]
 
-PYTHON is one with nuscenes-devkit, of which the functions of ``detection.algo`` are called on a
-file of results and one of ground truths in the same form: its own command needs the data set. 40
-ground truths and 80 detections a sample in ten labels, all within range. Seconds are of the whole
-process, imports, files and all; medians of several runs, contenders in turn.
+PYTHON is an interpreter with nuscenes-devkit. The functions of its ``detection.algo`` are called on
+files of results and ground truths in the same format, because its command needs the data set. There
+are 40 ground truths and 80 detections per sample in ten labels, all within range. Seconds are of
+complete processes, including imports and files; medians of several runs, contenders in turn.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ print(round(metrics.nd_score, 10))
 
 
 def make_set(folder: Path, n_samples: int) -> None:
-    """Write both sides in nuScenes' form."""
+    """Write both sides in nuScenes' format."""
     import numpy as np
 
     rng = np.random.default_rng(1)

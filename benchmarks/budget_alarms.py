@@ -3,10 +3,10 @@
     python benchmarks/budget_alarms.py [--sets N] [--draws N] [--cells NAME ...] [--store FILE]
         [--write-docs]
 
-A job compares a classifier of ten labels with a baseline over the same 1,000 datums, by 22
-rows: Recall and Precision of every label, Accuracy and macro F1, all `< baseline surely`. A false
-alarm is a failed job although both are equally good. Set i of a cell depends only on i, and is kept
-in FILE, where a run that was stopped goes on.
+A job compares a classifier of ten labels with a baseline over the same 1,000 datums, by 22 rows:
+Recall and Precision of every label, Accuracy and macro F1, all `< baseline surely`. A false alarm
+is a failed job although both are equally good. Set i of a cell depends only on i and is stored in
+FILE, from which an interrupted run continues.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BUDGET = 0.05
 
 
 def tables(cell: str, i: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The baseline's and the run's datums, of different difficulty."""
+    """Return the datums of the baseline and of the run, of different difficulty."""
     many, worse = CELLS[cell]
     rng, normal = np.random.default_rng([zlib.crc32(cell.encode()), i]), NormalDist()
     actual = rng.integers(0, LABELS, DATUMS)
@@ -60,7 +60,7 @@ def tables(cell: str, i: int) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def failed(cell: str, i: int, draws: int) -> dict[str, bool]:
-    """Whether the job fails: with the budget, without it, and by single rows at 0.025 each."""
+    """Return whether the job fails: with the budget, without it, and by rows at 0.025 each."""
     import evalengine as ee
     from evalengine.jobs.gates import parse_gates
     from evalengine.jobs.verdicts import compared_numbers, judge_gates

@@ -1,10 +1,10 @@
-"""Time evalengine's classification against other ways to the same numbers, side by side.
+"""Time evalengine's classification against other ways to the same values, side by side.
 
-    python benchmarks/classification.py binary distinct two-tables grouped long \\
+    python benchmarks/classification.py binary distinct two-tables grouped long \
         --peers-python PEERS/bin/python --torch-python TORCH/bin/python --write-docs
 
 The sections are the sets of classification_data.py; `--scale 0.02` tries everything on small ones.
-How they are measured is in sections.py. PEERS is an environment with scikit-learn,
+sections.py describes the measurement. PEERS is an environment with scikit-learn,
 scikit-learn-intelex, polars, polars-ds, duckdb and pyarrow, TORCH one with torchmetrics, torch and
 polars.
 """
@@ -42,7 +42,7 @@ SECTIONS = {
     "two-tables": Section((*OURS, "polars-rank", "polars-places", "duckdb", "sklearnex")),
     "grouped": Section(
         (*OURS, "polars-window", "polars-aggregate", "polars-ds", "duckdb", "scikit-learn"),
-        warm_up=0.1,  # kernels for many groups have to be met
+        warm_up=0.1,  # so that kernels for many groups are loaded
         sampled=("scikit-learn",),
     ),
     "long": Section(

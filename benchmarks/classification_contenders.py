@@ -1,10 +1,10 @@
-"""One evaluator, one process, one line of JSON: started by classification.py, once per measurement.
+"""Run one evaluator in one process; classification.py starts it once per measurement.
 
     python classification_contenders.py SECTION/CONTENDER FOLDER [WARM_UP_FOLDER]
 
-Prints what contender.py prints: wall and CPU seconds of the import and of the step from Parquet to
-numbers, the peak resident memory, and the numbers. Needs nothing but the evaluator itself and
-NumPy; long tables' contenders that take more than a few lines are in classification_long.py.
+Prints the line of JSON of contender.py: wall and CPU seconds of the import and of the step from
+Parquet to values, the peak resident memory, and the values. Needs only the evaluator and NumPy.
+Longer contenders of long tables are in classification_long.py.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-# Last, so that this folder's module names hide none of the contenders' own dependencies.
+# Last, so that module names of this folder do not shadow the contenders' own dependencies.
 sys.path.append(str(Path(__file__).resolve().parent))
 
 from contender import Lap, Run, Version, answer, in_one_step
 
-Numbers = Callable[[Path], Any]  # from a section's folder to its numbers, in the section's order
+Numbers = Callable[[Path], Any]  # from a section's folder to its values, in the section's order
 SAMPLED = 50  # scikit-learn's loop takes every 50th group
 
 
@@ -75,8 +75,10 @@ def evalengine(section: str, variant: str) -> Numbers:
 
 
 def polars(section: str, variant: str) -> Numbers:
-    """Mann-Whitney in expressions: from average ranks, or from places among sorted negatives; of
-    few distinct scores from counts per score.
+    """Mann-Whitney in expressions.
+
+    Ranks are average ranks, or positions among sorted negatives; for few distinct scores, counts
+    per score are used.
     """
     import polars as pl
 
@@ -176,7 +178,7 @@ SELECT (ranks - p * (p + 1) / 2) / (p * n) AS area FROM sums ORDER BY "group"
 
 
 def duckdb(section: str, _: str) -> Numbers:
-    """A window over the scores; groups have one each."""
+    """Window function over the scores, one per group."""
     import duckdb
 
     def run(folder: Path) -> Any:
@@ -198,7 +200,7 @@ def duckdb(section: str, _: str) -> Numbers:
 
 
 def scikit_learn(section: str, variant: str) -> Numbers:
-    """With `sklearnex` its patched functions. Tables are read by Polars, and joined by it."""
+    """Plain functions, or with `sklearnex` its patched ones. Polars reads and joins the tables."""
     import polars as pl
 
     if variant == "sklearnex":
@@ -225,7 +227,7 @@ def scikit_learn(section: str, variant: str) -> Numbers:
 
 
 def scikit_learn_groups() -> Run:
-    """A loop over a sample of the groups; reading them all counts once."""
+    """Loop over a sample of the groups; the time to read all of them counts once."""
     import polars as pl
     from sklearn.metrics import roc_auc_score
 
@@ -281,7 +283,7 @@ MAKERS: dict[str, tuple[Callable[[str, str], Numbers], str]] = {  # and the dist
 
 
 def prepare(name: str) -> tuple[Run, Version]:
-    """Import the contender; its function and its version."""
+    """Import the contender and return its function and version."""
     section, contender = name.split("/")
     maker, distribution = next(
         entry for start, entry in MAKERS.items() if contender.startswith(start)

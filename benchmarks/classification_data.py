@@ -2,15 +2,15 @@
 
     python benchmarks/classification_data.py binary long --scale 0.02
 
-writes `benchmarks/.data/classification/<section>/`, with `-<scale>` behind it unless that is 1:
+writes `benchmarks/.data/classification/<section>/`, with the suffix `-<scale>` unless that is 1:
 
 - binary, distinct: table.parquet (actual, score); distinct's scores have 1,000 values
 - two-tables: predictions.parquet (datum_id, label_value, score), label_value always 1, and
-  groundtruths.parquet (datum_id, label_value), 0 or 1; the ids stand in another order in each
+  groundtruths.parquet (datum_id, label_value), 0 or 1; each has the ids in another order
 - grouped: table.parquet (group, actual, score), groups of about 200 rows, rows in random order
-- long: predictions.parquet (datum_id, label_value, score), datum after datum, every label on each,
-  scores that add up to 1, and groundtruths.parquet (datum_id, label_value); `labels-` and `ids-`
-  before a file's name: the same with strings
+- long: predictions.parquet (datum_id, label_value, score), datum after datum, all labels of each,
+  scores that add up to 1, and groundtruths.parquet (datum_id, label_value); files with the prefix
+  `labels-` or `ids-` have strings instead
 
 A seed fixes everything.
 """
@@ -28,7 +28,7 @@ LABELS = 100
 
 
 def scored(rng: np.random.Generator, rows: int) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
-    """Labels 0 and 1, three tenths of them 1, and scores strictly between 0 and 1, none twice."""
+    """Return labels 0 and 1, three tenths of them 1, and distinct scores between 0 and 1."""
     actual = (rng.random(rows) < 0.3).astype(np.int8)
     logit = rng.standard_normal(rows) + 1.1 * actual - 0.5
     score = 1.0 / (1.0 + np.exp(-logit))

@@ -1,8 +1,8 @@
-"""The peers' way through the long tables: every label's score on every datum, one true label each.
+"""Peers on the long tables: every label's score for every datum, one true label each.
 
-Their numbers, in this order: precision, recall, F1 at the best label per datum and the area under
-the one-against-rest ROC curve, label after label; the areas' mean; tp, fp, fn, tn, precision and
-recall where scores reach each threshold, label after label and rising thresholds within.
+Values, in this order: precision, recall, F1 at the best label per datum and the area under the
+one-against-rest ROC curve, label after label; the mean of the areas; tp, fp, fn, tn, precision and
+recall at each score threshold, label after label and by ascending threshold.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def ratio(part: Any, whole: Any) -> F64:
 
 
 def assembled(at_best: list[F64], areas: F64, hits: I64, reached: I64, true: I64, n: int) -> F64:
-    """All numbers; `hits` and `reached` [labels, thresholds] are counts of scores that reach."""
+    """Assemble all values from `hits` and `reached`, counts per label and threshold."""
     misses = true[:, None] - hits
     false = reached - hits
     counts = [hits, false, misses, n - hits - false - misses]
@@ -37,12 +37,12 @@ def assembled(at_best: list[F64], areas: F64, hits: I64, reached: I64, true: I64
 
 
 def from_counts(tp: I64, predicted: I64, true: I64) -> list[F64]:
-    """Precision, recall and F1 per label."""
+    """Compute precision, recall and F1 per label."""
     return [ratio(tp, predicted), ratio(tp, true), ratio(2 * tp, predicted + true)]
 
 
 def polars_expressions() -> Callable[[Path], Any]:
-    """One sort per label: positives and thresholds are looked up among its sorted scores."""
+    """One sort per label; positives and thresholds are looked up among its sorted scores."""
     thresholds = pl.Series("score", THRESHOLDS)
 
     def run(folder: Path) -> Any:
@@ -94,7 +94,7 @@ def polars_expressions() -> Callable[[Path], Any]:
 
 
 def pivoted(folder: Path) -> tuple[F64, I64]:
-    """The scores [datums, labels] and the true labels [datums]; ids and labels count from 0."""
+    """Return scores [datums, labels] and true labels [datums]; ids and labels count from 0."""
     predictions = pl.read_parquet(folder / "predictions.parquet")
     truths = pl.read_parquet(folder / "groundtruths.parquet")
     truth = np.empty(len(truths), dtype=np.int64)
@@ -106,7 +106,7 @@ def pivoted(folder: Path) -> tuple[F64, I64]:
 
 
 def numpy_matrix() -> Callable[[Path], Any]:
-    """The same sorts on a matrix that NumPy fills; Polars reads the files."""
+    """The same sorts on a NumPy matrix; Polars reads the files."""
 
     def run(folder: Path) -> Any:
         matrix, truth = pivoted(folder)
@@ -137,7 +137,7 @@ def numpy_matrix() -> Callable[[Path], Any]:
 
 
 def scikit_learn() -> Callable[[Path], Any]:
-    """Its functions on the same matrix, thresholds by NumPy; patched before this is called."""
+    """Functions of scikit-learn on the same matrix, thresholds by NumPy; patched before."""
     from sklearn.metrics import precision_recall_fscore_support, roc_auc_score
 
     def run(folder: Path) -> Any:

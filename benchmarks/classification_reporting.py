@@ -1,4 +1,4 @@
-"""The classification benchmark's results as Markdown."""
+"""Results of the classification benchmark as Markdown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMES = {
     "evalengine-2-labels": "**evalengine**, 2 threads, string labels",
     "evalengine-2-ids": "**evalengine**, 2 threads, string ids",
 }
-WAYS = {  # how peers that have several ways, or none of their own, are named in tables
+WAYS = {  # names in tables of peers with several methods, or without a method of their own
     "sklearnex": "scikit-learn-intelex {}",
     "polars-rank": "Polars {}, average ranks",
     "polars-places": "Polars {}, places among sorted negatives",
@@ -43,7 +43,7 @@ NOTES = {
         "from 0; Polars' expressions do not use that."
     ),
 }
-LIMITS = {  # section: what is compared, the figure, the peers (all, or those so named), at most
+LIMITS = {  # section: comparison, figure, peers (all, or those with these names), maximum
     "binary": ("in process, CPU, against the thriftiest peer", "cpu", "", 0.2),
     "distinct": ("in process, wall, against the fastest peer", "wall", "", 1.0),
     "two-tables": ("in process, CPU, against Polars", "cpu", "polars-", 0.5),
@@ -63,7 +63,7 @@ def title(result: dict[str, Any]) -> str:
 
 
 def goals(result: dict[str, Any], peers: list[str]) -> list[Line]:
-    """The project's targets for this section beside what was measured."""
+    """Project targets of this section next to the measured figures."""
     contenders, section = result["contenders"], result["section"]
     what, key, group, most = LIMITS[section]
     against = [peer for peer in peers if peer.startswith(group)]

@@ -2,9 +2,9 @@
 
     python benchmarks/cluster.py --images 1e6 --folder /mnt/large --write-docs
 
-A scheduler and its workers are separate processes, reached by their address as those of other
-machines are. CPU is of all processes: the first, the scheduler and its helpers, and the workers.
-Starting workers, importing the package and loading kernels are counted separately and together.
+A scheduler and its workers are separate processes, reached by address as on other machines. CPU is
+of all processes: the first, the scheduler and its helpers, and the workers. The start of workers,
+the import of the package and the loading of kernels are counted separately and in total.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ import scale
 
 WORKERS = 2
 GOAL = 1.3
-IDLE = 5.0  # seconds for which the processes of a cluster are watched before they get work
+IDLE = 5.0  # seconds during which the processes of an idle cluster are watched
 
 
 class Usage(threading.Thread):
-    """CPU seconds of processes and all below them, ended ones included.
+    """CPU seconds of processes and their descendants, including ended ones.
 
-    Workers may end without their parent's counting them, so all are looked at again and again.
+    Workers may end without being counted by their parent, so all are polled.
     """
 
     def __init__(self, roots: Sequence[int]) -> None:
@@ -68,7 +68,7 @@ class Usage(threading.Thread):
 
 @contextmanager
 def processes(*commands: list[str], environment: dict[str, str] | None = None) -> Iterator[Any]:
-    """Run commands in the background; ended with the context."""
+    """Run commands in the background until the end of the context."""
     with ExitStack() as stack:
         running = []
         for command in commands:
@@ -86,7 +86,7 @@ def processes(*commands: list[str], environment: dict[str, str] | None = None) -
 
 @contextmanager
 def dask_cluster() -> Iterator[tuple[str, list[int]]]:
-    """Address of a scheduler with workers, and the ids of their processes."""
+    """Start a scheduler with workers; return its address and the ids of the processes."""
     from distributed import Client
 
     place = Path(tempfile.mkdtemp()) / "scheduler.json"
@@ -104,7 +104,7 @@ def dask_cluster() -> Iterator[tuple[str, list[int]]]:
 
 @contextmanager
 def ray_cluster() -> Iterator[tuple[str, list[int]]]:
-    """Address of a node, and the id of the process that started it."""
+    """Start a node; return its address and the id of the process that started it."""
     start = (
         f"import ray, time; ray.init(num_cpus={WORKERS}, include_dashboard=False,"
         " object_store_memory=100 << 20); print(1, flush=True); time.sleep(1e6)"
@@ -123,18 +123,18 @@ CLUSTERS = {"dask": dask_cluster, "ray": ray_cluster}
 
 
 def files_of(options: argparse.Namespace, images: int) -> list[Path]:
-    """Tables of so many images."""
+    """Return tables of so many images."""
     sides = scale.sides_of(options.task)
     return [scale.table_file(options.folder, options.task, side, images) for side in sides]
 
 
 def sizes(options: argparse.Namespace) -> tuple[int, int]:
-    """Images of the smaller and the larger run."""
+    """Return the numbers of images of the smaller and the larger run."""
     return options.images // 4, options.images
 
 
 def child(options: argparse.Namespace) -> None:
-    """Score so many images as a line says, again and again; a line before and after each run."""
+    """Score as many images as each input line says; print a line before and after each run."""
     import evalengine as ee
 
     how: dict[str, Any] = {"memory_limit": options.limit, "scratch": str(options.folder)}
@@ -146,12 +146,12 @@ def child(options: argparse.Namespace) -> None:
         run = card.run
         frames = "".join(card.frame(name).write_csv() for name in card.frames)
         rows = sum(one["rows"] for one in run["inputs"].values())
-        told = {"rows": rows, "buckets": run["buckets"], "numbers": scale.hash_of(frames)}
-        print(json.dumps(told), flush=True)
+        values = {"rows": rows, "buckets": run["buckets"], "numbers": scale.hash_of(frames)}
+        print(json.dumps(values), flush=True)
 
 
 def measured(options: argparse.Namespace, executor: str) -> dict[str, Any]:
-    """CPU seconds until all processes are ready, of the first run, and of later ones by size."""
+    """Measure CPU seconds until processes are ready, of the first run, and of later ones."""
     with ExitStack() as stack:
         address, roots = "", []
         if executor != "threads":
@@ -180,9 +180,9 @@ def measured(options: argparse.Namespace, executor: str) -> dict[str, Any]:
             began, before = time.perf_counter(), usage.seconds()
             process.stdin.write(f"{images}\n")
             process.stdin.flush()
-            told = json.loads(process.stdout.readline())
+            values = json.loads(process.stdout.readline())
             wall, cpu = time.perf_counter() - began, usage.seconds() - before
-            runs.append({**told, "wall": wall, "cpu": cpu, "net": cpu - idle * wall})
+            runs.append({**values, "wall": wall, "cpu": cpu, "net": cpu - idle * wall})
         first, few, many = runs[0], runs[1::2], runs[2::2]
         rows = many[0]["rows"] - few[0]["rows"]
 
@@ -204,19 +204,19 @@ def measured(options: argparse.Namespace, executor: str) -> dict[str, Any]:
 
 
 def middle(runs: list[dict[str, Any]], name: str) -> float:
-    """The median of a figure."""
+    """Return the median of a figure."""
     return statistics.median(run[name] for run in runs)
 
 
 def page(found: dict[str, dict[str, Any]], options: argparse.Namespace) -> str:
-    """The section, as Markdown."""
+    """Format the section as Markdown."""
     own, m = found["threads"], measuring.machine()
     names = ["one process", *(f"`{name}`" for name in found if name != "threads")]
 
     def line(title: str, one: Any) -> list[str]:
         return [title, *(f"{one(run):.2f}" for run in found.values())]
 
-    def together(run: dict[str, Any]) -> float:
+    def in_total(run: dict[str, Any]) -> float:
         return float(run["start"] + run["first"] + run["many"])
 
     few, many = f"{own['few_rows'] / 1e6:,.1f} M rows", f"{own['rows'] / 1e6:,.1f} M rows"
@@ -231,7 +231,7 @@ def page(found: dict[str, dict[str, Any]], options: argparse.Namespace) -> str:
         line("CPU per million rows more", lambda run: run["row"]),
         line("the same, relative", lambda run: run["row"] / own["row"]),
         line("the same, without idle CPU", lambda run: run["net_row"] / own["net_row"]),
-        line("start, first run and a large one, relative", lambda r: together(r) / together(own)),
+        line("start, first run and a large one, relative", lambda r: in_total(r) / in_total(own)),
     ]
     most = max(run["net_row"] for run in found.values()) / own["net_row"]
     return "\n\n".join(
@@ -254,7 +254,7 @@ def page(found: dict[str, dict[str, Any]], options: argparse.Namespace) -> str:
 
 
 def main() -> int:
-    """Measure, print, and write the page if asked."""
+    """Measure, print, and write the page if requested."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--task", choices=("detection", "classification"), default="detection")
     parser.add_argument("--images", type=lambda text: int(float(text)), default=1_000_000)

@@ -1,11 +1,11 @@
-"""False alarms and power of ``compare``: runs that are equally good, and runs that are not.
+"""False alarms and power of ``compare``: equally good runs, and runs that differ.
 
     python benchmarks/comparison_alarms.py [CASE ...] [--sets N] [--draws N] [--quick]
         [--workers N] [--write-docs]
 
-Every set has its own ground truths and two runs over them. Of equal runs a test of 5 % tells 5 %
-apart; of others as many as the smallest detectable difference promises, which is the one that is
-told in four of five sets.
+Every set has its own ground truths and two runs over them. A test at 5 % finds 5 % of equal runs
+different. Of other runs it finds as many as the smallest detectable difference predicts: at that
+difference, four in five sets.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class Case:
     """Pairs of runs.
 
     Attributes:
-        title: what the page calls it.
-        metric: that they are compared by.
-        counted: what ``size`` counts.
+        title: heading on the page.
+        metric: metric of the comparison.
+        counted: unit of ``size``.
         size: datums (or videos) of a set.
-        make: from generator, size and how much better the second run is to both runs, and ground
-            truths where those are a table of their own.
-        gain: of runs that are to be told apart.
-        options: of every comparison.
+        make: function of generator, size and gain of the second run; returns both runs, and ground
+            truths if those are a separate table.
+        gain: gain of the second run in unequal pairs.
+        options: options of every comparison.
     """
 
     title: str
@@ -60,7 +60,7 @@ class Case:
 
 
 def answered(rng: np.random.Generator, n: int, gain: float) -> Tables:
-    """Datums some of which are hard for both runs."""
+    """Return datums, some of which are hard for both runs."""
     chance = rng.beta(4, 1, n)
     actual = rng.integers(0, 2, n)
     return tuple(_labels(rng, actual, one) for one in (chance, chance + gain * (1 - chance)))
@@ -73,7 +73,7 @@ def _labels(rng: np.random.Generator, actual: Array, chance: Array, **more: Any)
 
 
 def filmed(rng: np.random.Generator, n: int, gain: float) -> Tables:
-    """Frames of n videos, of which each run is good at some."""
+    """Return frames of n videos; each run is good at some of them."""
     video = np.repeat(np.arange(n), data.FRAMES)
     actual = rng.integers(0, 2, video.size)
     skill = 1.5 + rng.normal(size=n) + 0.7 * rng.normal(size=(2, n))
@@ -83,7 +83,7 @@ def filmed(rng: np.random.Generator, n: int, gain: float) -> Tables:
 
 
 def searched(rng: np.random.Generator, n: int, gain: float) -> Tables:
-    """Queries of fifteen documents, ranked by what they are worth and by chance."""
+    """Return queries of fifteen documents, ranked by relevance and noise."""
     relevance = (rng.random((n, data.DEPTH)) < rng.beta(1.5, 4, (n, 1))).astype(np.int64)
     relevance[:, 0] = 1
     pairs = pl.DataFrame(
@@ -102,7 +102,7 @@ def searched(rng: np.random.Generator, n: int, gain: float) -> Tables:
 
 
 def spoken(rng: np.random.Generator, n: int, gain: float) -> Tables:
-    """References, and texts of two systems with some other words, more of them in hard ones."""
+    """Return references, and texts of two systems with replaced words, more in hard ones."""
     length = rng.integers(6, 31, n)
     reference = rng.zipf(1.3, length.sum()) % 200
     hard = np.repeat(rng.random(n) * 0.6, length)
@@ -149,15 +149,15 @@ CASES: dict[str, Case] = {
 
 @dataclass
 class Found:
-    """What comparisons of one case told.
+    """Results of the comparisons of one case.
 
     Attributes:
-        alarms: share of equal runs that were told apart.
-        held: share of intervals of the difference of equal runs that hold 0.
-        detectable: the smallest detectable difference, on the mean.
-        difference: of the other runs, of many datums.
-        told: share of them that were told apart.
-        promised: share that the detectable difference promises.
+        alarms: share of equal runs with a significant difference.
+        held: share of intervals of the difference of equal runs that contain 0.
+        detectable: mean of the smallest detectable difference.
+        difference: true difference of the other runs, from many datums.
+        told: share of the other runs with a significant difference.
+        promised: share that the detectable difference predicts.
     """
 
     alarms: float
@@ -174,7 +174,7 @@ class Found:
 
 
 def compared(case: Case, tables: Tables, **options: Any) -> dict[str, Any]:
-    """The row of a comparison."""
+    """Return the row of a comparison."""
     import evalengine as ee
 
     truths: dict[str, Any] = {"ground_truths": tables[2]} if len(tables) > 2 else {}
@@ -186,7 +186,7 @@ def compared(case: Case, tables: Tables, **options: Any) -> dict[str, Any]:
 
 
 def true_difference(case: Case) -> float:
-    """Of very many datums, that are no sample of anything."""
+    """Compute the difference over very many datums, which are the population."""
     import evalengine as ee
 
     tables = case.make(np.random.default_rng(data.MAKING), MANY, case.gain)
@@ -199,7 +199,7 @@ def true_difference(case: Case) -> float:
 
 
 def measured(case: Case, n_sets: int, draws: int) -> Found:
-    """Equal runs, and unequal ones."""
+    """Measure equal runs and unequal ones."""
     rows: dict[float, list[dict[str, Any]]] = {0.0: [], case.gain: []}
     for i in range(n_sets):
         for gain, found in rows.items():
@@ -216,7 +216,7 @@ def measured(case: Case, n_sets: int, draws: int) -> Found:
 
 
 def page(found: dict[str, Found], n_sets: int, draws: int, seconds: float) -> str:
-    """The section, as Markdown."""
+    """Format the section as Markdown."""
     rows = []
     for name, one in found.items():
         case = CASES[name]
@@ -256,7 +256,7 @@ def page(found: dict[str, Found], n_sets: int, draws: int, seconds: float) -> st
 
 
 def case_of(name: str, n_sets: int, draws: int) -> tuple[Found, float]:
-    """What comparisons of a case told, and the CPU seconds that it took."""
+    """Return the results of a case, and the CPU seconds spent."""
     begun = time.process_time()
     found = measured(CASES[name], n_sets, draws)
     seconds = time.process_time() - begun
@@ -265,7 +265,7 @@ def case_of(name: str, n_sets: int, draws: int) -> tuple[Found, float]:
 
 
 def main() -> int:
-    """Measure, print, and write the page if asked."""
+    """Measure, print, and write the page if requested."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("cases", nargs="*", metavar="CASE", default=[])
     parser.add_argument("--sets", type=int, default=800)

@@ -1,11 +1,12 @@
-"""Time scikit-learn's and torchmetrics' calls over evalengine and over themselves, side by side.
+"""Time calls of scikit-learn and torchmetrics, by evalengine's drop-ins and by the packages.
 
-    python benchmarks/compat_calls.py sklearn torchmetrics --torch-python TORCH/bin/python \\
+    python benchmarks/compat_calls.py sklearn torchmetrics --torch-python TORCH/bin/python \
         --write-docs
 
 Each side is a process that makes the data, calls everything once on a thousandth, and then times
 every call; sides take turns, and figures are medians. CPU is user and system seconds over all
-threads. A section whose package an interpreter does not have is left out with a line that says so.
+threads. If an interpreter does not have the package of a section, the section is skipped with a
+note.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-# Last, so that this folder's module names hide no package's.
+# Last, so that module names of this folder do not shadow those of packages.
 sys.path.append(str(Path(__file__).resolve().parent))
 
 Call = Callable[[], Any]
@@ -47,7 +48,7 @@ MORE = {
 
 
 def sklearn_calls(module: Any, rows: int) -> Iterator[tuple[str, Call]]:
-    """Each call of scikit-learn's functions."""
+    """Return each call of scikit-learn's functions."""
     rng = np.random.default_rng(1)
     truth = rng.integers(0, CLASSES, rows)
     guess = np.where(rng.random(rows) < 0.7, truth, rng.integers(0, CLASSES, rows))
@@ -104,7 +105,7 @@ def sklearn_calls(module: Any, rows: int) -> Iterator[tuple[str, Call]]:
 
 
 def torchmetrics_calls(module: Any, rows: int) -> Iterator[tuple[str, Call]]:
-    """Each class of torchmetrics: updates by batches, and compute."""
+    """Return each class of torchmetrics: updates in batches, and compute."""
     kept = (lambda x: x) if module.__name__.startswith("evalengine") else tensors()
     rng = np.random.default_rng(2)
     truth = rng.integers(0, CLASSES, rows)
@@ -167,14 +168,14 @@ def tensors() -> Callable[[Any], Any]:
 
 
 def boxes(n_images: int, kept: Callable[[Any], Any]) -> list[tuple[Any, Any]]:
-    """Batches of ten images, 30 predictions and 8 ground truths each, of 10 classes."""
+    """Return batches of ten images, 30 predictions and 8 ground truths each, of 10 classes."""
     rng = np.random.default_rng(3)
 
     def image() -> tuple[Any, Any]:
         low = rng.random((8, 2)) * 400
         true = np.hstack([low, low + 20 + rng.random((8, 2)) * 100])
         of = rng.integers(0, 8, 30)
-        near = true[of] + rng.uniform(-9, 9, (30, 4))  # no corner passes the other
+        near = true[of] + rng.uniform(-9, 9, (30, 4))  # corners stay in order
         labels = rng.integers(0, CLASSES, 8)
         preds = {"boxes": kept(near), "scores": kept(rng.random(30)), "labels": kept(labels[of])}
         return preds, {"boxes": kept(true), "labels": kept(labels)}
@@ -190,7 +191,7 @@ CALLS = {"sklearn": sklearn_calls, "torchmetrics": torchmetrics_calls}
 
 
 def timed(section: str, side: str, rows: int) -> dict[str, Any]:
-    """Wall and CPU seconds and the answer of every call of one side, in this process."""
+    """Return wall and CPU seconds and the result of every call of one side, in this process."""
     import importlib
     import warnings
 
@@ -208,7 +209,7 @@ def timed(section: str, side: str, rows: int) -> dict[str, Any]:
 
 
 def measured(section: str, options: argparse.Namespace) -> dict[str, Any] | None:
-    """Every run of both sides; None where a package is not there."""
+    """Measure every run of both sides; None if a package is missing."""
     torch = options.torch_python if section == "torchmetrics" else options.python
     pythons = {"evalengine": options.python, "theirs": torch}
     package = MODULES[section]["theirs"].partition(".")[0]
@@ -234,7 +235,7 @@ def measured(section: str, options: argparse.Namespace) -> dict[str, Any] | None
 
 
 def page(section: str, found: dict[str, Any], options: argparse.Namespace) -> str:
-    """The section as Markdown."""
+    """Format the section as Markdown."""
     from measuring import machine
     from reporting import quotient, seconds, table
 

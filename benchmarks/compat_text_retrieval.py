@@ -1,9 +1,9 @@
-"""Time the calls of rouge-score, sacrebleu and ranx over evalengine against the packages.
+"""Time calls of rouge-score, sacrebleu and ranx, by evalengine's drop-ins and by the packages.
 
-    python benchmarks/compat_text_retrieval.py rouge bleu sentence-bleu chrf evaluate compare \\
+    python benchmarks/compat_text_retrieval.py rouge bleu sentence-bleu chrf evaluate compare \
         --peers-python PEERS/bin/python --write-docs
 
-The sets are those of compat_text_retrieval_data.py. How it is measured is in sections.py. PEERS is
+The sets are those of compat_text_retrieval_data.py; sections.py describes the measurement. PEERS is
 an environment with rouge-score, sacrebleu, ranx and polars.
 """
 
@@ -52,7 +52,7 @@ def title(result: dict[str, Any]) -> str:
 
 
 def goals(result: dict[str, Any], peers: list[str]) -> list[Line]:
-    """CPU and wall of the same calls against the package's."""
+    """CPU and wall seconds of the same calls, against those of the package."""
     contenders = result["contenders"]
     if not peers:
         return []

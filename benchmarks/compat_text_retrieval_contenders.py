@@ -1,9 +1,9 @@
-"""One package's calls, one process, one line of JSON: started by compat_text_retrieval.py.
+"""Run one package's calls in one process; compat_text_retrieval.py starts it.
 
     python compat_text_retrieval_contenders.py SECTION/CONTENDER FOLDER [WARM_UP_FOLDER]
 
-Prints what contender.py prints. Texts and dicts are in memory when the clock starts. Needs the
-package or evalengine, and Polars, which reads the set.
+Prints the line of JSON of contender.py. Texts and dicts are in memory when the clock starts. Needs
+the package or evalengine, and Polars, which reads the set.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-# Last, so that this folder's module names hide none of the contenders' own dependencies.
+# Last, so that module names of this folder do not shadow the contenders' own dependencies.
 sys.path.append(str(Path(__file__).resolve().parent))
 
 from contender import Lap, Run, Version, answer
@@ -34,7 +34,7 @@ def pairs(folder: Path) -> tuple[list[str], list[str]]:
 
 
 def nested(folder: Path) -> tuple[dict[str, Any], ...]:
-    """A run and the judgments as dicts of dicts."""
+    """Return a run and the judgments as dicts of dicts."""
     import polars as pl
 
     found = []
@@ -83,11 +83,11 @@ CALLS = {
     "sentence-bleu": ("sacrebleu", pairs, sentences),
     "evaluate": ("ranx", nested, evaluated),
 }
-"""Section -> package, what reads the set, the calls."""
+"""Section -> package, reader of the set, calls."""
 
 
 def prepare(name: str) -> tuple[Run, Version]:
-    """Import the contender; its function and its version."""
+    """Import the contender and return its function and version."""
     section, contender = name.split("/")
     module, read, call = CALLS[section]
     ours = contender.startswith("evalengine")
@@ -99,7 +99,7 @@ def prepare(name: str) -> tuple[Run, Version]:
 
     def run(folder: Path, lap: Lap) -> list[float]:
         held = read(folder)
-        lap("rows", times=0)  # which a caller has
+        lap("rows", times=0)  # which a caller has in memory
         found = list(call(package, at_once, held))
         lap("evaluate")
         return found

@@ -2,8 +2,8 @@
 
     python benchmarks/compat_text_retrieval_data.py pairs queries --scale 0.01 1
 
-20,000 pairs of texts of 60 words, as text_data.py makes them; and 10,000 queries, a run of 100
-documents each, 20 documents of 150 judged from 0 to 2.
+20,000 pairs of texts of 60 words, as in text_data.py; and 10,000 queries, a run with 100 documents
+per query, and judgments from 0 to 2 of 20 among 150 documents.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""One evaluator, one process, one line of JSON: started by detection.py, once per measurement.
+"""Run one evaluator in one process; detection.py starts it once per measurement.
 
     python contender.py CONTENDER FOLDER [WARM_UP_FOLDER]
 
-Prints wall and CPU seconds (user + system, all threads) of the import and of each step from files
-to numbers, the peak resident memory and the twelve COCO numbers. With a warm-up folder that small
-set is scored first, so that imports, compiled kernels and lazy initialisation are out of the way;
-without one the process does what a user's script would do, once.
+Prints one line of JSON: wall and CPU seconds (user + system, all threads) of the import and of each
+step from files to values, the peak resident memory and the twelve COCO values. With a warm-up
+folder that small set is scored first, so that imports, compilation and lazy initialisation are not
+timed. Without one the process does the work of a user's script, once.
 
-Needs nothing but the evaluator itself: it runs in the peers' interpreter as well. What evaluators
-print is discarded.
+Needs only the evaluator, because it also runs in the peers' interpreter. Output of evaluators is
+discarded.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from typing import Any, Protocol
 Run = Callable[[Path, "Lap"], "Sequence[float | None] | None"]
 Version = Callable[[], str]
 
-AREAS_AND_CAPS = 12  # numbers in COCO's summary
+AREAS_AND_CAPS = 12  # number of values in COCO's summary
 IOUS = [round(0.5 + 0.05 * i, 2) for i in range(10)]
 SCORES = [round(0.05 * i, 2) for i in range(1, 20)]
 SLICES = ["weather", "camera", "time_of_day"]
@@ -67,13 +67,13 @@ PEERS = {  # contender: distribution, module of COCO, module of the evaluator, i
 
 
 class Lap(Protocol):
-    """Ends a step; with `times`, one that did that part of the work only."""
+    """Callback that ends a step; with `times`, the step did only that fraction of the work."""
 
     def __call__(self, name: str, times: int = 1) -> None: ...
 
 
 def coco_peer(name: str) -> Run:
-    """An evaluator with pycocotools' interface, from the two JSON files."""
+    """Evaluator with pycocotools' interface, from the two JSON files."""
     _, data_module, module, evaluator = PEERS[name]
     coco = import_module(data_module).COCO
     coco_eval = getattr(import_module(module), evaluator)
@@ -94,7 +94,7 @@ def coco_peer(name: str) -> Run:
 
 
 def valor_lite() -> Run:
-    """valor-lite's in-memory loader for boxes; Parquet is read and made into its objects first."""
+    """valor-lite's in-memory loader for boxes; Parquet is first converted to its objects."""
     import pyarrow.parquet as pq
     from valor_lite.object_detection import BoundingBox, Detection, Loader
 
@@ -139,9 +139,10 @@ def valor_lite() -> Run:
 
 
 def evalengine(variant: str) -> Run:
-    """`evalengine-N`: the twelve numbers from Parquet with N threads; `-json`: from COCO's two JSON
-    files; `-frames`: from dataframes in memory, read in a step of its own; `-all`: every metric of
-    the task, three slices, all frames.
+    """`evalengine-N`: the twelve values from Parquet with N threads.
+
+    `-json`: from COCO's two JSON files; `-frames`: from dataframes in memory, which are read in a
+    separate step; `-all`: every metric of the task, three slices, all frames.
     """
     import evalengine as ee
 
@@ -193,7 +194,7 @@ def evalengine(variant: str) -> Run:
 
 
 def prepare(contender: str) -> tuple[Run, Version]:
-    """Import the contender; its function and its version."""
+    """Import the contender and return its function and version."""
     if contender.startswith("evalengine"):
         return evalengine(contender), partial(version, "evalengine")
     if contender == "valor-lite":
@@ -202,7 +203,7 @@ def prepare(contender: str) -> tuple[Run, Version]:
 
 
 def in_one_step(numbers: Callable[[Path], Any]) -> Run:
-    """A function from a folder to its numbers, timed as one step; NaN is none."""
+    """Return a function from a folder to its values, timed as one step; NaN becomes None."""
 
     def run(folder: Path, lap: Lap) -> list[float | None]:
         found = numbers(folder)
@@ -216,19 +217,22 @@ USED = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)  # a contender may be a 
 
 
 def peak_megabytes() -> float:
-    """Peak resident memory of this process or a child, in MB (bytes on macOS, KiB elsewhere)."""
+    """Return the peak resident memory of this process or a child, in MB.
+
+    The system counts bytes on macOS, KiB elsewhere.
+    """
     peak = max(resource.getrusage(who).ru_maxrss for who in USED)
     return peak / (1e6 if sys.platform == "darwin" else 1e6 / 1024)
 
 
 def clock() -> tuple[float, float]:
-    """Wall seconds, and CPU seconds of this process and of children that have ended."""
+    """Return wall seconds, and CPU seconds of this process and of ended children."""
     child = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.perf_counter(), time.process_time() + child.ru_utime + child.ru_stime
 
 
 def answer(prepare: Callable[[str], tuple[Run, Version]]) -> None:
-    """Measure what the command line names, and print the report."""
+    """Measure the contender on the command line, and print the report."""
     contender, folder, *warm_up = sys.argv[1:]
     stdout = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

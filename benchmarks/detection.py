@@ -3,8 +3,8 @@
     python benchmarks/detection.py small json --peers-python PEERS/bin/python --write-docs
 
 `small` and `large` score the sets of detection_data.py, `json` the small one from the same JSON for
-all contenders. Every measurement is a fresh process; contenders take turns, so that a busy moment
-of the machine hits all of them; figures are medians. PEERS is an environment with hotcoco,
+all contenders. Every measurement is a new process; contenders take turns, so that a busy moment of
+the machine affects all of them; figures are medians. PEERS is an environment with hotcoco,
 ultrafast-pycocotools, faster-coco-eval, pycocotools, valor-lite, numpy and pyarrow.
 """
 
@@ -28,11 +28,11 @@ OURS = ["evalengine-1", "evalengine-2", "evalengine-2-frames", "evalengine-2-all
 FAST = ["ultrafast-pycocotools", "hotcoco"]
 SAME_FILES = ["evalengine-1-json", "evalengine-2-json", *FAST]
 SLOW = ["faster-coco-eval", "pycocotools", "valor-lite"]
-REFERENCES = ["pycocotools", "ultrafast-pycocotools"]  # whose twelve numbers count, first found
+REFERENCES = ["pycocotools", "ultrafast-pycocotools"]  # the first that ran is the reference
 
 
 def score_size(size: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Measure all contenders on one set, in process and as whole processes."""
+    """Measure all contenders on one set, in process and as complete processes."""
     data = "small" if size == "json" else size
     subprocess.run(
         [options.python, HERE / "detection_data.py", "tiny", data, "--out", options.data],
@@ -50,7 +50,7 @@ def score_size(size: str, options: argparse.Namespace) -> dict[str, Any]:
                 name,
                 ours if name.startswith("evalengine") else peers,
                 min(options.runs, options.slow_runs) if name in SLOW else options.runs,
-                whole=name not in SLOW,  # start-up is nothing beside their run
+                whole=name not in SLOW,  # start-up is negligible
             )
             for name in contenders
         ],
@@ -81,7 +81,7 @@ def score_size(size: str, options: argparse.Namespace) -> dict[str, Any]:
 def difference(
     mine: list[array[float]] | None, reference: list[array[float]] | None
 ) -> float | None:
-    """Largest difference of any run's twelve numbers from the reference's; 0.0 means to the bit."""
+    """Return the largest difference of any run's twelve values from the reference."""
     if not mine or not reference:
         return None
     return max(abs(a - b) for run in mine for a, b in zip(run, reference[0], strict=True))

@@ -10,8 +10,8 @@ writes `benchmarks/.data/<size>/`:
 - labels.parquet        label_value, name
 - gt.json, dt.json      the same in COCO's format, bbox = [xmin, ymin, xmax - xmin, ymax - ymin]
 
-Rows stand in image order, best score first, unless --shuffle; --string-ids and --string-labels
-write Parquet only, into a folder of their own. A seed fixes everything.
+Rows are in image order, best score first, unless --shuffle is given. --string-ids and
+--string-labels write only Parquet, into separate folders. A seed fixes everything.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ SLICES = {
 
 @dataclass(frozen=True)
 class Size:
-    """One set: totals are aimed at, not met exactly."""
+    """One set; totals are approximate."""
 
     name: str
     images: int
@@ -56,18 +56,18 @@ SIZES = {
 
 
 def folder_of(size: str, *, shuffle: bool, string_ids: bool, string_labels: bool) -> str:
-    """The folder's name of one variant: `small`, `small-shuffled`, `small-string-ids`, ..."""
+    """Return the name of a variant's folder: `small`, `small-shuffled`, `small-string-ids`, ..."""
     marks = {"shuffled": shuffle, "string-ids": string_ids, "string-labels": string_labels}
     return "-".join([size, *(mark for mark, on in marks.items() if on)])
 
 
 def draw(size: Size, seed: int) -> tuple[np.ndarray, Objects, Detections]:
-    """Image sizes [n_images, 2] in pixels, ground truths and detections of one set."""
+    """Return image sizes [n_images, 2] in pixels, ground truths and detections of one set."""
     rng = np.random.default_rng(seed)
     n = size.images
     formats = np.array([[640, 480], [640, 427], [480, 640], [640, 640], [500, 375]], dtype=float)
     pixels = formats[rng.choice(len(formats), size=n, p=[0.45, 0.25, 0.15, 0.05, 0.1])]
-    # Class ranks are dealt out at random, so that frequent classes stand anywhere in id order.
+    # Class ranks are assigned at random, so that frequent classes are anywhere in the order of ids.
     probability = rng.permutation(zipf(size.classes))
     objects = draw_objects(
         rng, spread(rng, n, size.ground_truths, shape=1.6, empty=0.01), pixels, probability
@@ -92,10 +92,10 @@ def tables(
     string_ids: bool = False,
     string_labels: bool = False,
 ) -> dict[str, pl.DataFrame]:
-    """The four tables of one set, by file name without its ending."""
+    """Return the four tables of one set, by file name without its extension."""
     pixels, objects, detections = draw(size, seed)
     rng = np.random.default_rng([seed, 1])
-    # Ids with gaps, as in COCO; both namings sort alike.
+    # Ids with gaps, as in COCO; both kinds of names sort alike.
     ids = np.sort(rng.choice(np.arange(1, 12 * size.images), size.images, replace=False))
     categories = np.sort(
         rng.choice(np.arange(1, size.classes * 9 // 8 + 1), size.classes, replace=False)
@@ -139,7 +139,7 @@ def tables(
 
 
 def coco(frames: dict[str, pl.DataFrame]) -> tuple[str, str]:
-    """Ground truths and results in COCO's JSON; floats are written so that they read back equal."""
+    """Return ground truths and results in COCO's JSON; floats are written without loss."""
     bbox = pl.concat_list(
         "xmin", "ymin", pl.col("xmax") - pl.col("xmin"), pl.col("ymax") - pl.col("ymin")
     )
@@ -169,7 +169,7 @@ def make(
     string_ids: bool = False,
     string_labels: bool = False,
 ) -> Path:
-    """Write one set, unless it is there, and return its folder."""
+    """Write one set, unless it exists, and return its folder."""
     marks = {"shuffle": shuffle, "string_ids": string_ids, "string_labels": string_labels}
     folder = root / folder_of(size, **marks)
     done = folder / f".seed-{seed}"

@@ -3,9 +3,9 @@
     python benchmarks/few_datums.py [--sets N] [--draws N] [--cells NAME ...] [--store FILE]
         [--write-docs]
 
-Sets are numbered, and set i of a cell depends only on i: a run that was stopped goes on where FILE
-ends, and more sets are added to those it has. The interval is each metric's default. The table has
-the share of intervals that contain the truth, and the share that is too high and too low.
+Sets are numbered, and set i of a cell depends only on i. An interrupted run continues from FILE,
+and further sets are added to it. The interval is each metric's default. The table has the share of
+intervals that contain the truth, and the shares that are too high and too low.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NAMES = "sets", "covered", "high", "low", "none"
 
 
 def labels(rng: np.random.Generator, support: int) -> Made:
-    """A rare label, found in 70 % and wrongly seen in 10 % of the others."""
+    """Return a rare label, found in 70 % of its datums and falsely in 10 % of the others."""
     n = round(support / SHARE_RARE)
     target = np.arange(n) < support
     seen = np.where(target, rng.random(n) < 0.7, rng.random(n) < 0.1)
@@ -44,14 +44,14 @@ def labels(rng: np.random.Generator, support: int) -> Made:
 
 
 def scores(rng: np.random.Generator, support: int, gap: float) -> Made:
-    """Normal scores of a fifth positives, apart by ``gap`` standard deviations."""
+    """Return normal scores, a fifth positive, with means ``gap`` standard deviations apart."""
     actual = np.arange(round(support / SHARE_RARE)) < support
     score = rng.normal(0, 1, actual.size) + gap * actual
     return pl.DataFrame({"score": score, "actual": actual}), {"task": "classification"}
 
 
 def clustered(rng: np.random.Generator, support: int) -> Made:
-    """Accuracy 0.8 in ``support`` documents of ten datums, whose own accuracy varies."""
+    """Return ``support`` documents of ten datums, with varying accuracy around 0.8."""
     doc = np.repeat(np.arange(support), 10)
     right = rng.random(doc.size) < rng.beta(4, 1, support)[doc]
     frame = pl.DataFrame({"target": ["a"] * doc.size, "prediction": np.where(right, "a", "b")})
@@ -59,21 +59,21 @@ def clustered(rng: np.random.Generator, support: int) -> Made:
 
 
 def weighed(rng: np.random.Generator, support: int) -> Made:
-    """Accuracy 0.8 with log-normal weights."""
+    """Return datums of accuracy 0.8 with log-normal weights."""
     right = rng.random(support) < 0.8
     frame = pl.DataFrame({"target": ["a"] * support, "prediction": np.where(right, "a", "b")})
     return frame.with_columns(weight=rng.lognormal(0, 1, support)), {"task": "classification"}
 
 
 def errors(rng: np.random.Generator, support: int) -> Made:
-    """Errors of Student's t with 5 degrees of freedom."""
+    """Return errors of Student's t with 5 degrees of freedom."""
     target = rng.normal(0, 2, support)
     found = target + rng.standard_t(5, support)
     return pl.DataFrame({"target": target, "prediction": found}), {"task": "regression"}
 
 
 def series(rng: np.random.Generator, support: int) -> Made:
-    """Errors of ``support`` series of eight rows, each with its own offset."""
+    """Return errors of ``support`` series of eight rows, each with an offset."""
     code = np.repeat(np.arange(support), 8)
     target = rng.normal(0, 2, code.size)
     found = target + rng.normal(rng.normal(0, 1, support)[code], 1)
@@ -102,8 +102,10 @@ CELLS: dict[str, tuple[Callable[[np.random.Generator, int], Made], dict[str, Row
     "errors": (errors, {"MAE": {}, "RMSE": {}}),
     "series": (series, {"MAE": {}}),
 }
-"""Cell -> how a set is made, and its metrics with the row of each. Support is the number of
-positives, documents, datums or series."""
+"""Cell -> generator of a set, and its metrics with their rows.
+
+Support is the number of positives, documents, datums or series.
+"""
 LARGE = 200_000  # support from which the truth is computed
 
 
@@ -131,7 +133,7 @@ def seed_of(cell: str, support: int, i: int) -> list[int]:
 def measured(
     cell: str, support: int, first: int, last: int, draws: int
 ) -> dict[str, dict[str, int]]:
-    """Counts of intervals, by metric, over some sets."""
+    """Count intervals over some sets, by metric."""
     make, metrics = CELLS[cell]
     truth = found(make(np.random.default_rng(seed_of(cell, 0, 0)), LARGE), metrics)
     out = {name: dict.fromkeys(NAMES, 0) for name in metrics}
@@ -185,7 +187,7 @@ def main() -> int:
 
 
 def as_table(kept: dict[str, Any]) -> str:
-    """Coverage by metric and support; in brackets the share whose low end is above the truth."""
+    """Format coverage by metric and support; in brackets, lower bounds above the truth."""
     lines = [
         "| set | metric | " + " | ".join(f"{one:,}" for one in SUPPORTS) + " |",
         "| --- | --- |" + " ---: |" * len(SUPPORTS),

@@ -4,12 +4,13 @@
     python benchmarks/guard.py exact --write             # lower and set budgets
     python benchmarks/guard.py pins --write-docs         # seconds and memory next to the pins
 
-`exact` counts what one warm call enters under `threads=1`: Python calls, files and code objects of
-the package; and the peak of resident memory above the input, in a fresh process. A table of another
-seed and size is scored first: no cached plan hides work. Calls, files, code objects and compiled
-kernels may exceed their budgets by 5 %, memory by 20 %. A commit that raises or drops a budget
-needs a trailer `Guard-Raise: REASON`. `pins` times the same works in the checkout and in older
-commits, each in a virtual environment below benchmarks/.data, all in turn; the figures are medians.
+`exact` counts the work of one warm call under `threads=1`: Python calls, files and code objects of
+the package, and the peak of resident memory above the input, in a new process. A table of another
+seed and size is scored first, so that no cached plan hides work. Calls, files, code objects and
+compiled kernels may exceed their budgets by 5 %, memory by 20 %. A commit that raises or drops a
+budget needs a trailer `Guard-Raise: REASON`. `pins` times the same works in the checkout and in
+older commits, each in a virtual environment below benchmarks/.data, all in turn; the figures are
+medians.
 """
 
 from __future__ import annotations
@@ -63,14 +64,14 @@ FIXED = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
-COMPILER = "numba.np.arraymath"  # imported only to compile
+COMPILER = "numba.np.arraymath"  # imported only for compilation
 
 Figures = dict[str, int]
 Works = Mapping[str, Figures]
 
 
 def settle_environment() -> None:
-    """Remove what changes the work of a call: CI, terminal, settings of Python and libraries."""
+    """Remove settings that change the work of a call: CI, terminal, Python and libraries."""
     kept = os.environ.get("EVALENGINE_CACHE_DIR")
     for name in list(os.environ):
         if name.startswith(DROPPED) or name in ("CI", "TERM", "COLUMNS", "LINES", "FORCE_COLOR"):
@@ -78,11 +79,11 @@ def settle_environment() -> None:
     os.environ.update(FIXED | ({"EVALENGINE_CACHE_DIR": kept} if kept else {}))
 
 
-# In a process per work
+# In one process per work
 
 
 class Counter:
-    """Python calls, and the code objects that were entered, on all threads."""
+    """Counter of Python calls and entered code objects, on all threads."""
 
     def __init__(self) -> None:
         self.on = False
@@ -98,7 +99,7 @@ class Counter:
                 self._seen.add(code)
 
     def measure(self, call: Callable[[], Any]) -> Figures:
-        """Figures of one call."""
+        """Return the figures of one call."""
         gc.collect()
         gc.disable()
         self.on = True
@@ -129,12 +130,12 @@ class Counter:
 
 
 def peak_mb() -> float:
-    """Peak of resident memory of this process."""
+    """Return the peak of resident memory of this process."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
 
 
 def count_work(work: Work, root: Path) -> dict[str, Any]:
-    """Exact figures of a work, in a process that has done nothing else."""
+    """Return the exact figures of a work, in a process that has called nothing else."""
     folder = root / place(*exact_set(work))
     figures: Figures = {}
     if work.kind == "empty":
@@ -151,7 +152,7 @@ def count_work(work: Work, root: Path) -> dict[str, Any]:
 
 
 def time_work(work: Work, root: Path) -> dict[str, Any]:
-    """Seconds and peak memory of the calls of a work, after one on a small set."""
+    """Return seconds and peak memory of the calls of a work, after a call on a small set."""
     if work.kind not in ("first", "empty"):
         prepare(work, root / place(*warm_up_set(work)))()
     call = prepare(work, root / place(*full_set(work)))
@@ -167,18 +168,21 @@ def time_work(work: Work, root: Path) -> dict[str, Any]:
 
 
 def child(python: str | Path, mode: str, *arguments: object) -> list[str | Path]:
-    """Command of one measurement. -P: this folder hides none of a package's own modules."""
+    """Return the command of one measurement.
+
+    -P: modules of this folder do not shadow those of a package.
+    """
     return [python, "-P", Path(__file__).resolve(), mode, *map(str, arguments)]
 
 
 def make_sets(sets: Iterable[tuple[str, float, int]], root: Path, workers: int) -> None:
-    """Make data sets in processes of their own: this process has to stay small."""
+    """Make data sets in separate processes, because this process must stay small."""
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(lambda one: spawn(child(sys.executable, "_make", root, *one)), sets))
 
 
 def measure_exact(works: Sequence[Work], root: Path) -> dict[str, Figures]:
-    """Exact figures of works, two processes at a time."""
+    """Return the exact figures of works, measured in two processes at a time."""
 
     def measure(work: Work) -> Figures:
         command = child(sys.executable, "_count", work.name, root)
@@ -190,7 +194,7 @@ def measure_exact(works: Sequence[Work], root: Path) -> dict[str, Figures]:
                 except Failed as failure:
                     raise SystemExit(f"{work.name}: {failure}") from None
             if work.kind == "empty" or not report["compiled"]:
-                break  # otherwise the compiler was part of the peak
+                break  # otherwise the compiler would be part of the peak
         figures: Figures = report["figures"]
         return figures
 
@@ -202,7 +206,7 @@ def measure_exact(works: Sequence[Work], root: Path) -> dict[str, Figures]:
 
 
 def exceeded(measured: Works, budgets: Works) -> list[str]:
-    """Lines on figures without a budget, and on those above theirs by more than is allowed."""
+    """Describe figures without a budget, and figures above their budget and tolerance."""
     lines = []
     for name, figures in measured.items():
         for figure, value in figures.items():
@@ -216,9 +220,10 @@ def exceeded(measured: Works, budgets: Works) -> list[str]:
 
 
 def new_budgets(measured: Works, budgets: Works) -> dict[str, Figures]:
-    """Budgets after `--write`: lower figures lower theirs, and only exceeded ones raise theirs.
+    """Return budgets after `--write`: lower figures lower them, only exceeded ones are raised.
 
-    Memory varies by some percent: its budget changes only if it is off by more than is allowed.
+    The budget of memory changes only if it is off by more than the tolerance, because memory
+    varies.
     """
     renewed = {}
     for name, figures in measured.items():
@@ -238,7 +243,7 @@ def new_budgets(measured: Works, budgets: Works) -> dict[str, Figures]:
 
 
 def raised(before: Works, after: Works) -> list[tuple[str, str]]:
-    """Works and figures whose budget is higher than it was."""
+    """Return works and figures whose budget was raised."""
     return [
         (name, figure)
         for name, figures in after.items()
@@ -248,7 +253,7 @@ def raised(before: Works, after: Works) -> list[tuple[str, str]]:
 
 
 def unexplained(history: Iterable[tuple[str, str, Works]]) -> list[str]:
-    """Budgets of the newest commit that no commit gave a reason for.
+    """Return budgets of the newest commit that were raised without a reason.
 
     Args:
         history: commits that changed the budgets, oldest first: id, text of the trailer, budgets.
@@ -284,7 +289,7 @@ def unexplained(history: Iterable[tuple[str, str, Works]]) -> list[str]:
 
 
 def git(*arguments: str, folder: Path = HERE) -> str:
-    """Output of a git command; CalledProcessError if it fails."""
+    """Return the output of a git command; raise CalledProcessError if it fails."""
     done = subprocess.run(
         ["git", *arguments], cwd=folder, check=True, capture_output=True, text=True
     )
@@ -292,7 +297,7 @@ def git(*arguments: str, folder: Path = HERE) -> str:
 
 
 def budget_history(path: Path) -> list[tuple[str, str, Works]] | None:
-    """Commits that changed the budgets, oldest first; None without the whole history."""
+    """Return the commits that changed the budgets, oldest first; None if the history is shallow."""
     try:
         if git("rev-parse", "--is-shallow-repository", folder=path.parent).strip() != "false":
             return None
@@ -318,14 +323,15 @@ def write_budgets(path: Path, works: Works) -> None:
 
 
 def python() -> str:
-    """Version of the interpreter: newer ones inline comprehensions, and count less."""
+    """Return the version of the interpreter; newer ones inline comprehensions and count less."""
     return ".".join(platform.python_version_tuple()[:2])
 
 
 def run_exact(names: Sequence[str], write: bool, require: bool = False) -> int:
-    """Measure, print, compare; 1 if a budget is exceeded or was raised without a reason.
+    """Measure, print and compare; return 1 if a budget is exceeded or was raised without a reason.
 
-    With `require` it is also 1 if the interpreter or a shallow history prevents the comparison.
+    With `require` it also returns 1 if the interpreter or a shallow history prevents the
+    comparison.
     """
     kept = json.loads(BUDGETS.read_text("utf-8")) if BUDGETS.exists() else {}
     budgets: Works = kept.get("works", {})
@@ -365,7 +371,7 @@ def run_exact(names: Sequence[str], write: bool, require: bool = False) -> int:
 
 
 def pinned(commit: str) -> Path:
-    """Python of a virtual environment with the package as of a commit; built if it is missing."""
+    """Return the Python of an environment with the package at a commit; build it if missing."""
     folder = DATA / "pins" / commit
     interpreter = folder / "venv" / "bin" / "python"
     if not (folder / "done").exists():
@@ -378,7 +384,8 @@ def pinned(commit: str) -> Path:
         with tarfile.open(folder / "source.tar") as archive:
             archive.extractall(source, filter="data")
         spawn([sys.executable, "-m", "venv", folder / "venv"])
-        # The checkout's constraints: newer versions of libraries must not look like our work.
+        # Constraints of the checkout: newer versions of libraries must not look like changes of the
+        # package.
         spawn([interpreter, "-m", "pip", "install", "-q", "--disable-pip-version-check",
                "-c", top / "constraints.txt", source])  # fmt: skip
         (folder / "done").touch()
@@ -386,7 +393,7 @@ def pinned(commit: str) -> Path:
 
 
 def lacks(commit: str, work: Work) -> bool:
-    """Decide whether a commit is older than the feature of a work."""
+    """Return whether a commit is older than the feature of a work."""
     if not work.since:
         return False
     try:
@@ -397,14 +404,14 @@ def lacks(commit: str, work: Work) -> bool:
 
 
 def time_once(work: Work, interpreter: Path | str, kernels: Path | None) -> dict[str, float]:
-    """One measurement in a fresh process; again if it had to compile."""
+    """Measure once in a new process; repeat the measurement if it had to compile."""
     command = child(interpreter, "_time", work.name, DATA)
     for _ in range(3):
         with tempfile.TemporaryDirectory() as empty:
             folder = empty if work.kind == "empty" else kernels
             process = spawn(command, {"EVALENGINE_CACHE_DIR": str(folder)} if folder else None)
         report = json.loads(process.output.splitlines()[-1])
-        if work.kind in ("first", "empty"):  # interpreter and imports are part of these
+        if work.kind in ("first", "empty"):  # these include the interpreter and imports
             report |= {"cpu": process.cpu, "wall": process.wall}
         if work.kind == "empty" or not report["compiled"]:
             break
@@ -461,7 +468,7 @@ def page(
     medians: Mapping[tuple[str, str], Mapping[str, float]],
     where: str,
 ) -> str:
-    """Tables of CPU seconds, and of wall seconds and memory, with a hyphen for what a pin lacks."""
+    """Format CPU seconds, wall seconds and memory, with a hyphen for works that a pin lacks."""
 
     def row(cells: Iterable[str]) -> str:
         return f"| {' | '.join(cells)} |"

@@ -1,8 +1,8 @@
 """Works of guard.py: the table of calls, their data sets, and one call in the current process.
 
-The module imports nothing heavy: it also runs in the interpreters of the pinned commits, whose
-packages may lack a feature. Only `make` needs the generators, and runs in the interpreter of the
-checkout.
+The module imports nothing large, because it also runs in the interpreters of the pinned commits,
+whose packages may not have a feature. Only `make` needs the generators; it runs in the interpreter
+of the checkout.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ WARM_UP = 0.6  # size of the warm-up set, as a share of the set of the exact fig
 
 @dataclass(frozen=True)
 class Work:
-    """One call of the public interface on made data.
+    """One call of the public interface on synthetic data.
 
     Attributes:
         name: key in guard.json and row of the published table.
@@ -35,8 +35,8 @@ class Work:
         options: options of the call.
         tables: options that are files of the data set.
         kind: "files" passes paths, "memory" loaded tables, "compare" calls `ee.compare`; "first"
-            runs in a process that has called nothing, "empty" there without compiled kernels.
-        calls: how many calls are timed together.
+            runs in a process that has called nothing, "empty" also without compiled kernels.
+        calls: number of calls that are timed together.
         full: share of the full size for timed figures.
     """
 
@@ -53,11 +53,11 @@ class Work:
 
     @property
     def since(self) -> str | None:
-        """Commit that brought the feature, if the first pin lacks it."""
+        """Commit that added the feature, if the first pin does not have it."""
         return SINCE.get(self.name, SINCE.get(self.name.partition(",")[0]))
 
 
-SINCE = {  # features that the first pin lacks, and the commits that brought them
+SINCE = {  # features that the first pin does not have, and the commits that added them
     "keypoints": "7867d7e5", "LVIS": "dfa8b320", "oriented boxes": "02e89f58",
     "panoptic": "9695370f", "tracking": "ca2b719f", "regression": "448554d1",
     "intervals of AP": "9946a489", "intervals of counts": "9946a489", "compare": "efc0f82d",
@@ -73,7 +73,7 @@ HARD = ["Accuracy", "Precision", "Recall", "F1"]
 
 
 def _small(name: str, rows: int, *sides: str, **options: Any) -> Work:
-    """Calls of few rows in memory, as in a loop: 50 of them are timed."""
+    """Return works of few rows in memory, as in a loop: 50 calls are timed."""
     options = {"task": name.partition(",")[0], **options}
     share = rows / 100
     return Work(f"{name}, {rows} rows", "small", f"50 calls of {rows} rows", share,
@@ -259,7 +259,7 @@ def pair(folder: Path, share: float, seed: int) -> None:
 
 
 def small(folder: Path, share: float, seed: int) -> None:
-    """Tables of 100 rows for the calls of each task: two labels, ten rows per datum."""
+    """Return tables of 100 rows for the calls of each task: two labels, ten rows per datum."""
     import numpy as np
     import polars as pl
     import scale_data
@@ -326,22 +326,22 @@ MAKERS: dict[str, Callable[[Path, float, int], None]] = {
 
 
 def place(data: str, share: float, seed: int) -> str:
-    """Name of the folder of one data set."""
+    """Return the name of a data set's folder."""
     return f"{data}-{share:g}-{seed}"
 
 
 def exact_set(work: Work) -> tuple[str, float, int]:
-    """Arguments of `make` for the set that is counted."""
+    """Return the arguments of `make` for the set of the exact figures."""
     return work.data, work.exact, SEED
 
 
 def warm_up_set(work: Work) -> tuple[str, float, int]:
-    """Arguments of `make` for the set that is scored first: smaller, and of another seed."""
+    """Return the arguments of `make` for the warm-up set: smaller, and of another seed."""
     return work.data, work.exact * WARM_UP, WARM_UP_SEED
 
 
 def full_set(work: Work) -> tuple[str, float, int]:
-    """Arguments of `make` for the set that is timed."""
+    """Return the arguments of `make` for the set of the timed figures."""
     return work.data, work.full, SEED
 
 
@@ -368,14 +368,14 @@ def make(root: Path, data: str, share: float, seed: int) -> None:
 
 
 def input_mb(work: Work, folder: Path) -> float:
-    """Size of the input of a work: Parquet as Polars loads it, other files as on disk."""
+    """Return the size of a work's input in MB: Parquet as loaded by Polars, other files on disk."""
     sizes = json.loads((folder / "sizes.json").read_text(encoding="utf-8"))
     given = (*work.sides, *work.tables.values())
     return sum(size for file, size in sizes.items() if file.startswith(given)) / 1e6
 
 
 def prepare(work: Work, folder: Path) -> Callable[[], Any]:
-    """Return the call of a work, with its frame of results; tables in memory are loaded here."""
+    """Return the call of a work, which returns its frame of results; load tables in memory."""
     sides: list[Any] = [str(folder / side) for side in work.sides]
     if work.kind == "memory":
         sides = [_loaded(side) for side in sides]

@@ -1,8 +1,8 @@
-"""Coverage of the intervals of a judge that human labels correct.
+"""Coverage of the intervals of a judge's metrics corrected by human labels.
 
     python benchmarks/human_labels.py [--sets 2000]
 
-prints a Markdown table for docs/benchmarks/intervals.md: sets of verdicts and labels from a known
+Prints a Markdown table for docs/benchmarks/intervals.md: sets of verdicts and labels from a known
 truth, and how often each 95 % interval contains it.
 """
 
@@ -37,7 +37,7 @@ def judged(truth: Array, rng: np.random.Generator) -> Array:
 
 
 def independent(n: int, ratio: float, rng: np.random.Generator) -> Labelled:
-    """Return n labelled rows, drawn at random, and n / ratio others."""
+    """Return n randomly labelled rows, and n / ratio unlabelled ones."""
     rows = n + round(n / ratio)
     truth = rng.random(rows) < TRUTH
     place = np.sort(rng.choice(rows, n, replace=False))
@@ -45,7 +45,7 @@ def independent(n: int, ratio: float, rng: np.random.Generator) -> Labelled:
 
 
 def clustered(n: int, ratio: float, rng: np.random.Generator) -> Labelled:
-    """The same with 20 rows per cluster, whose share of positives varies."""
+    """Return such rows in clusters of 20, whose share of positives varies."""
     rows = n + round(n / ratio)
     cluster = np.arange(rows) // CLUSTER
     share = rng.beta(7, 3, cluster[-1] + 1)
@@ -55,7 +55,7 @@ def clustered(n: int, ratio: float, rng: np.random.Generator) -> Labelled:
 
 
 def in_strata(n: int, ratio: float, rng: np.random.Generator) -> Labelled:
-    """Half of the labels at random, the others those of the frame ``to_label``."""
+    """Return rows with half of the labels at random, the others those of ``to_label``."""
     import polars as pl
 
     rows = n + round(n / ratio)

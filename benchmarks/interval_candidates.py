@@ -1,9 +1,9 @@
-"""Candidate intervals of F1, MCC, kappa, balanced accuracy, macro F1, MAE and RMSE, simulated.
+"""Simulate candidate intervals of F1, MCC, kappa, balanced accuracy, macro F1, MAE and RMSE.
 
     python benchmarks/interval_candidates.py [--sets N] [--seconds S] [--store FILE] [--write-docs]
 
 Candidates, loss and cells are fixed in docs/decisions/intervals.md. Set i of a cell depends only on
-the cell and i: a run that was stopped goes on where FILE ends. Numbers of hard labels are computed
+the cell and i, so that an interrupted run continues from FILE. Metrics of hard labels are computed
 from confusion matrices, whose cells are resampled as Poisson counts. This is the bootstrap of
 independent datums.
 """
@@ -39,7 +39,7 @@ Z = normal_quantile((1 + LEVEL) / 2)
 CHUNK = 50  # sets between two writes of the store
 ORACLE = 20_000  # sets that give the width of the sampling distribution
 
-# Numbers of confusion matrices [..., actual, predicted]; label 1 is the rare one of two.
+# Metrics of confusion matrices [..., actual, predicted]; label 1 is the rare one of two.
 
 
 def f1(c: Array) -> Array:
@@ -68,7 +68,7 @@ def f1s(c: Array) -> Array:
 
 
 def mean_over_labels(values: Array) -> Array:
-    """Undefined labels are skipped."""
+    """Average over labels; undefined labels are skipped."""
     known = ~np.isnan(values)
     return np.where(known, values, 0.0).sum(-1) / known.sum(-1)
 
@@ -82,7 +82,7 @@ def macro_f1(c: Array) -> Array:
 
 
 class Number(NamedTuple):
-    """A number, its range, and the numbers of labels that it averages."""
+    """A metric, its range, and the metrics of labels that it averages."""
 
     of: Callable[[Array], Array]
     low: float
@@ -101,7 +101,7 @@ NUMBERS = {
 
 
 class Cell(NamedTuple):
-    """Probabilities of a confusion matrix, datums, and its numbers."""
+    """Probabilities of a confusion matrix, number of datums, and its metrics."""
 
     chances: Array
     n: int
@@ -114,7 +114,7 @@ def two(share: float, recall: float, false: float = 0.1) -> Array:
 
 
 def many(shares: Array, right: float) -> Array:
-    """Errors go to the other labels by their frequency."""
+    """Return a cell of many labels; errors go to the other labels by their frequency."""
     shares = shares / shares.sum()
     other = np.tile(shares, (shares.size, 1)) * (1 - np.eye(shares.size))
     chances = (1 - right) * other / other.sum(1, keepdims=True) + right * np.eye(shares.size)
@@ -142,14 +142,14 @@ CELLS: dict[str, Cell] = {
     },
 }
 HELD_BACK = "0.05,", "1000"
-"""Parts of the names of cells that the choice does not see: rarer labels, and more datums."""
+"""Parts of names of cells that the choice ignores: rarer labels, and more datums."""
 
 
-# Candidates. Each returns low and high end.
+# Candidates. Each returns lower and upper bound.
 
 
 class Set(NamedTuple):
-    """A set: its matrix, number, resamples and delete-one values."""
+    """A set: its matrix, value, resamples and delete-one values."""
 
     counts: Array
     number: Number
@@ -161,7 +161,7 @@ class Set(NamedTuple):
 
 
 def delete_one(of: Callable[[Array], Array], c: Array) -> tuple[Array, Array]:
-    """Values without one datum of each cell, [..., cells], and how many datums each cell has."""
+    """Return values without one datum of each cell, [..., cells], and the datums of each cell."""
     k = c.shape[-1]
     unit = np.eye(k * k).reshape(k * k, k, k)
     return of(np.maximum(c[..., None, :, :] - unit, 0.0)), c.reshape(*c.shape[:-2], k * k)
@@ -197,7 +197,7 @@ def by_bca(one: Set) -> tuple[float, float]:
 
 
 def scale_of(number: Number) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """Logit of numbers from 0 to 1; Fisher's z, which is half of it, of those from -1."""
+    """Logit of metrics from 0 to 1; Fisher's z, which is half of it, for those from -1."""
     low = number.low
 
     def out(x: Any) -> Any:
@@ -211,7 +211,7 @@ def scale_of(number: Number) -> tuple[Callable[[Any], Any], Callable[[Any], Any]
 
 
 def transformed(one: Set) -> tuple[float, float]:
-    """Standard error of resamples on the logit (or Fisher's z) scale."""
+    """Bounds from the standard error of resamples on the logit (or Fisher's z) scale."""
     se = float(standard_errors(one.drawn[:, None])[0])
     return on_scale(one, se)
 
@@ -262,7 +262,7 @@ def calibrated(one: Set) -> tuple[float, float]:
 
 
 def jeffreys(one: Set) -> tuple[float, float]:
-    """Goutte and Gaussier 2005: probabilities of cells from a Dirichlet with 1/2 added each."""
+    """Goutte and Gaussier 2005: Dirichlet probabilities of cells, with 1/2 added to each."""
     shares = one.rng.gamma(one.counts + 0.5, size=(DRAWS, *one.counts.shape))
     low, high = np.nanquantile(one.number.of(shares), [0.025, 0.975])
     return float(low), float(high)
@@ -277,9 +277,10 @@ def wilsons(right: Array, n: Array) -> tuple[Array, Array, Array]:
 
 
 def mover(one: Set) -> tuple[float, float]:
-    """Wilson's ends of the labels, combined (Zou and Donner 2008).
+    """Wilson's bounds of the labels, combined (Zou and Donner 2008).
 
-    F1 of a label is 2 J / (1 + J) of the share J = tp / (tp + fp + fn), which has Wilson's.
+    F1 of a label is 2 J / (1 + J) for the share J = tp / (tp + fp + fn), which has Wilson's
+    interval.
     """
     c = one.counts
     right = np.diagonal(c)
@@ -298,7 +299,7 @@ def mover(one: Set) -> tuple[float, float]:
 
 
 def fixed_labels(one: Set) -> tuple[float, float]:
-    """Percentiles; a label that a resample lacks keeps its number of the whole set."""
+    """Percentiles; a label that is missing in a resample keeps its value of all datums."""
     if one.number.labels is None:
         return by_percentile(one)
     values, own = one.number.labels(one.matrices), one.number.labels(one.counts)
@@ -320,7 +321,7 @@ CANDIDATES: dict[str, Callable[[Set], tuple[float, float]]] = {
     "fixed labels": fixed_labels,
 }
 
-# Errors of regression: the numbers and candidates of positive numbers without an upper end.
+# Errors of regression: metrics, and candidates for positive metrics without an upper limit.
 
 ERRORS: dict[str, Callable[[Any, int], Array]] = {
     "normal": lambda rng, n: rng.normal(size=n),
@@ -328,13 +329,13 @@ ERRORS: dict[str, Callable[[Any, int], Array]] = {
     "t2.5": lambda rng, n: rng.standard_t(2.5, n),
 }
 TRUE = {"normal": (0.7978846, 1.0), "t5": (0.9490168, 1.2909944), "t2.5": (1.2060281, 2.236068)}
-"""Mean absolute value and root of the variance."""
+"""Return the mean absolute value and the root of the variance."""
 SIZES = 20, 30, 100
 VALUES = "percentile", "bca", "log", "studentised", "log studentised"
 
 
 def of_errors(error: Array, rng: Any, n: int) -> dict[str, dict[str, tuple[float, float]]]:
-    """Ends of MAE and RMSE by candidate; both are (roots of) means."""
+    """Return bounds of MAE and RMSE by candidate; both are (roots of) means."""
     weights = rng.poisson(1.0, (DRAWS, n))
     out = {}
     for name, value, root in (("MAE", np.abs(error), 1), ("RMSE", error**2, 2)):
@@ -366,7 +367,7 @@ def of_errors(error: Array, rng: Any, n: int) -> dict[str, dict[str, tuple[float
 # The simulation.
 
 Counts = dict[str, dict[str, list[float]]]
-"""Number -> candidate -> sets, covered, too high, without an interval, sum of widths."""
+"""Metric -> candidate -> sets, covered, too high, without an interval, sum of widths."""
 
 
 def rng_of(name: str, i: int) -> Any:
@@ -374,7 +375,7 @@ def rng_of(name: str, i: int) -> Any:
 
 
 def sets_of(name: str, first: int, last: int) -> Iterator[tuple[str, str, float, float, float]]:
-    """Number, candidate, low, high and truth of each interval."""
+    """Yield metric, candidate, lower and upper bound and truth of each interval."""
     if name.startswith("errors"):
         kind, n = name.split()[1].rstrip(","), int(name.split()[-1])
         for i in range(first, last):
@@ -402,7 +403,7 @@ def sets_of(name: str, first: int, last: int) -> Iterator[tuple[str, str, float,
 
 
 def oracle(name: str) -> dict[str, float]:
-    """Width of the middle 95 % of the sampling distribution."""
+    """Return the width of the middle 95 % of the sampling distribution."""
     rng = rng_of(name, -1 % 2**32)
     if name.startswith("errors"):
         kind, n = name.split()[1].rstrip(","), int(name.split()[-1])
@@ -424,7 +425,7 @@ def loss(one: list[float], width: float) -> float:
 
 
 def tables(kept: dict[str, Any]) -> str:
-    """Loss by number and candidate, and coverage by cell."""
+    """Format the loss by metric and candidate, and the coverage by cell."""
     groups: dict[tuple[str, str, bool], list[float]] = {}
     for name, cell in kept.items():
         held = any(part in name for part in HELD_BACK)
@@ -449,7 +450,7 @@ def tables(kept: dict[str, Any]) -> str:
 
 
 def details(kept: dict[str, Any]) -> str:
-    """Coverage, in brackets the share whose low end is too high, and the width ratio."""
+    """Format coverage, the share of too high lower bounds in brackets, and the width ratio."""
     names = [*CANDIDATES, *(one for one in VALUES if one not in CANDIDATES)]
     lines = ["| cell | number | " + " | ".join(names) + " |", "| --- | --- |"]
     lines[1] += " ---: |" * len(names)

@@ -1,11 +1,11 @@
-"""How often intervals hold the truth: samples of populations whose numbers are known.
+"""Coverage of intervals: samples of populations whose values are known.
 
     python benchmarks/interval_coverage.py [STUDY ...] [--sets N] [--draws N] [--quick]
         [--workers N] [--write-docs]
 
-Every set is scored by ``ee.score`` with percentile intervals; recentred and normal ones follow from
-the same frame (``bias`` and ``se``) and are held against ``method=`` in the first set of each
-size; others are runs of their own. ``--quick`` takes few sets of the smaller samples.
+Every set is scored by ``ee.score`` with percentile intervals. Recentred and normal ones follow from
+the same frame (``bias`` and ``se``) and are compared with ``method=`` in the first set of each
+size; the others are separate runs. ``--quick`` takes few sets of the smaller samples.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import reporting
 from interval_coverage_data import Number, Study
 
 Array = np.ndarray[Any, Any]
-Key = tuple[str, str, int, str]  # number, kind of run, size, method
+Key = tuple[str, str, int, str]  # metric, kind of run, size, method
 LEVEL = 0.95
 WITHIN = 0.93, 0.97
 FROM_DRAWS = ("percentile", "recentred", "normal")
@@ -37,12 +37,12 @@ BY_THEORY = ("wilson", "delong")
 
 @dataclass
 class Found:
-    """Intervals of one number, or one of each label, by one method, over sets.
+    """Intervals of one metric, or one for each label, by one method, over sets.
 
     Attributes:
-        rows: which label, value, low end, high end, truth, and the mean of the draws less the value
-            in standard errors (NaN without draws), of each interval.
-        missing: numbers without an interval.
+        rows: label index, value, lower bound, upper bound, truth, and the mean of the resamples
+            minus the value in standard errors (NaN without resamples), of each interval.
+        missing: values without an interval.
     """
 
     rows: list[tuple[int, float, float, float, float, float]] = field(default_factory=list)
@@ -53,13 +53,13 @@ class Found:
 
     @property
     def coverage(self) -> float:
-        """Share of intervals that hold the population's number."""
+        """Share of intervals that contain the population's value."""
         _, _, low, high, truth, _ = self.columns()
         return float(((low <= truth) & (truth <= high)).mean())
 
     @property
     def of_mean(self) -> float:
-        """Share of intervals that hold the mean of the number over sets of this size."""
+        """Share of intervals that contain the mean of the metric over sets of this size."""
         which, value, low, high, _, _ = self.columns()
         which = which.astype(int)
         mean = (np.bincount(which, value) / np.maximum(np.bincount(which), 1))[which]
@@ -67,7 +67,7 @@ class Found:
 
     @property
     def own_bias(self) -> float:
-        """How far the number itself is off, on the mean, in its deviations over sets."""
+        """Mean bias of the metric, in its standard deviations over sets."""
         which, value, _, _, truth, _ = self.columns()
         gap = value - truth
         spread = [gap[which == one].std() for one in np.unique(which)]
@@ -75,7 +75,7 @@ class Found:
 
 
 def ends(row: dict[str, Any], units: float) -> dict[str, tuple[float, float]]:
-    """Intervals that follow from those of percentiles, all of numbers from 0 to 1.
+    """Derive other intervals from percentiles, all of metrics from 0 to 1.
 
     ``units`` is the number of clusters; infinite without.
     """
@@ -94,7 +94,7 @@ def ends(row: dict[str, Any], units: float) -> dict[str, tuple[float, float]]:
 def rows_of(
     sides: data.Tables, numbers: tuple[Number, ...], **options: Any
 ) -> dict[str, list[dict[str, Any]]]:
-    """The rows of each number."""
+    """Select the rows of each metric."""
     import evalengine as ee
 
     asked = [one.metric for one in numbers]
@@ -103,11 +103,11 @@ def rows_of(
 
 
 Seen = tuple[Key, int, dict[str, Any], tuple[float, float] | None, float]
-"""Key, which label, row, ends if there are any, and truth."""
+"""Key, label index, row, bounds if there are any, and truth."""
 
 
 def sampled(study: Study, size: int, n_sets: int, draws: int) -> Iterator[Seen]:
-    """Every interval of every set."""
+    """Return every interval of every set."""
     truth = study.truth()
     for i in range(n_sets):
         sides = study.sample(np.random.default_rng((i, size)), size)
@@ -134,7 +134,7 @@ def others(
     size: int,
     truth: dict[str, list[float]],
 ) -> Iterator[Seen]:
-    """Intervals by methods that need runs of their own."""
+    """Return intervals by methods that need separate runs."""
     for method in dict.fromkeys(m for one in study.numbers for m in one.methods):
         if method in BY_THEORY and options.get("cluster"):
             continue
@@ -150,7 +150,7 @@ def others(
 def agree(
     study: Study, sides: data.Tables, found: dict[str, Any], options: dict[str, Any], units: float
 ) -> None:
-    """Fail where the ends that follow are not those of ``method=``."""
+    """Fail if the derived bounds differ from those of ``method=``."""
     for method in ("recentred", "normal"):
         asked = rows_of(sides, study.numbers, **options, method=method)
         for metric, rows in asked.items():
@@ -164,7 +164,7 @@ def agree(
 
 
 def measured(study: Study, sizes: tuple[int, ...], n_sets: int, draws: int) -> dict[Key, Found]:
-    """What intervals do in many sets."""
+    """Measure intervals over many sets."""
     out: dict[Key, Found] = {}
     for size in sizes:
         for key, j, row, both, truth in sampled(study, size, n_sets, draws):
@@ -178,14 +178,14 @@ def measured(study: Study, sizes: tuple[int, ...], n_sets: int, draws: int) -> d
 
 
 def default_of(study: Study, number: Number) -> str:
-    """The method that its metric has unless another is asked for."""
+    """Return the default method of a metric."""
     from evalengine import metrics
 
     return metrics.get(study.task, number.metric.split("@")[0]).interval
 
 
 def table_of(study: Study, found: dict[Key, Found]) -> tuple[str, list[str]]:
-    """The table of a study, and the default intervals in it that miss too often or too seldom."""
+    """Format the table of a study, and list default intervals that miss too often or too seldom."""
     defaults = {one.title: default_of(study, one) for one in study.numbers}
     titles = list(defaults)
     rows, outside = [], []
@@ -221,7 +221,7 @@ def table_of(study: Study, found: dict[Key, Found]) -> tuple[str, list[str]]:
 
 
 def page(studies: dict[str, dict[Key, Found]], n_sets: int, draws: int, seconds: float) -> str:
-    """The section, as Markdown."""
+    """Format the section as Markdown."""
     chance = math.sqrt(LEVEL * (1 - LEVEL) / n_sets)
     parts = [
         "## Coverage of intervals",
@@ -255,7 +255,7 @@ def page(studies: dict[str, dict[Key, Found]], n_sets: int, draws: int, seconds:
 
 
 def study_of(name: str, n_sets: int, draws: int, smallest: bool) -> tuple[dict[Key, Found], float]:
-    """What intervals do in a study, and the CPU seconds that it took."""
+    """Return the intervals of a study, and the CPU seconds spent."""
     begun = time.process_time()
     study = data.STUDIES[name]
     found = measured(study, study.sizes[:1] if smallest else study.sizes, n_sets, draws)
@@ -265,7 +265,7 @@ def study_of(name: str, n_sets: int, draws: int, smallest: bool) -> tuple[dict[K
 
 
 def main() -> int:
-    """Measure, print, and write the page if asked."""
+    """Measure, print, and write the page if requested."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("studies", nargs="*", metavar="STUDY", default=[])
     parser.add_argument("--sets", type=int, default=300)

@@ -1,8 +1,8 @@
-"""Populations whose numbers are known, and samples of them, for benchmarks/interval_coverage.py.
+"""Populations with known values, and samples of them, for benchmarks/interval_coverage.py.
 
-Either every number follows from how rows are made, or the population is finite, its numbers are
-computed from all of it, and samples are drawn from it with replacement. Everything comes from the
-NumPy generator that is passed in.
+Either every value follows from the distribution of rows, or the population is finite, its values
+are computed from all of it, and samples are drawn from it with replacement. All random numbers come
+from the given NumPy generator.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ MAKING = 8  # seed of finite populations
 
 @dataclass(frozen=True)
 class Number:
-    """A number with an interval.
+    """A metric with an interval.
 
     Attributes:
-        metric: as users ask for it.
-        title: what the page calls it.
-        row: which rows of the frame ``metrics`` have it, one or (of several labels) more.
-        methods: kinds of intervals beside those that follow from draws alone.
+        metric: name of the metric.
+        title: heading on the page.
+        row: selection of rows of the frame ``metrics``: one or (for several labels) more.
+        methods: kinds of intervals in addition to those that follow from resamples.
     """
 
     metric: str
@@ -46,15 +46,15 @@ class Study:
     """Samples of one population.
 
     Attributes:
-        task: of the numbers.
-        about: what its datums are.
-        counted: what ``sizes`` count.
+        task: task of the metrics.
+        about: description of its datums.
+        counted: unit of ``sizes``.
         sizes: datums of a sample.
-        numbers: whose intervals are looked at.
-        sample: so many datums, as ``score`` takes them.
-        truth: the rows' numbers in the population, in the order of each number's rows.
-        options: of every run.
-        apart: options of runs beside these, whose intervals are shown as well.
+        numbers: metrics whose intervals are measured.
+        sample: function of a number of datums; returns arguments of ``score``.
+        truth: values of the rows in the population, in the order of each metric's rows.
+        options: options of every run.
+        apart: options of additional runs, whose intervals are shown as well.
     """
 
     task: str
@@ -74,12 +74,12 @@ LABELS = np.array(["a", "b", "c"])
 SHARES = np.array([0.6, 0.3, 0.1])
 CONFUSED = np.array([[0.85, 0.10, 0.05], [0.20, 0.75, 0.05], [0.20, 0.20, 0.60]])
 """Share of predicted labels among the datums of each label."""
-APART = 1.0  # how many deviations positives score above negatives
+APART = 1.0  # how many standard deviations positives score above negatives
 POSITIVE = 0.3
 
 
 def labelled(rng: np.random.Generator, n: int) -> Tables:
-    """One label a datum, and one predicted."""
+    """Return one label and one prediction per datum."""
     actual = rng.choice(3, n, p=SHARES)
     predicted = (rng.random(n)[:, None] > CONFUSED.cumsum(axis=1)[actual]).sum(axis=1)
     return (pl.DataFrame({"actual": LABELS[actual], "predicted": LABELS[predicted]}),)
@@ -92,7 +92,7 @@ def of_labelled() -> dict[str, list[float]]:
 
 
 def scored(rng: np.random.Generator, n: int) -> Tables:
-    """Scores that are normal for either class."""
+    """Return scores that are normal for either class."""
     actual = (rng.random(n) < POSITIVE).astype(np.int64)
     if actual.min() == actual.max():
         actual[0] = 1 - actual[0]
@@ -107,7 +107,7 @@ FRAMES = 20  # of a video
 
 
 def filmed(rng: np.random.Generator, n: int) -> Tables:
-    """Frames of n videos, each of which is as hard as its frames."""
+    """Return frames of n videos; the difficulty of frames is that of their video."""
     right = rng.random((n, FRAMES)) < rng.beta(4, 1, n)[:, None]
     actual = rng.integers(0, 2, (n, FRAMES))
     columns = {"actual": actual, "predicted": np.where(right, actual, 1 - actual)}
@@ -124,9 +124,9 @@ class Rows:
     """Rows of a table by datum.
 
     Attributes:
-        table: all of them, datum by datum.
-        start: int64 [n + 1], where each datum's rows begin.
-        datum: the column that names datums.
+        table: all rows, datum by datum.
+        start: int64 [n + 1], offset of each datum's rows.
+        datum: column of datum ids.
     """
 
     table: pl.DataFrame
@@ -135,11 +135,11 @@ class Rows:
 
     @classmethod
     def of(cls, table: pl.DataFrame, datum: str) -> Rows:
-        """Rows of datums 0, 1, ..., in that order."""
+        """Return rows of datums 0, 1, ..., in that order."""
         return cls(table, np.searchsorted(table[datum], np.arange(POPULATION + 1)), datum)
 
     def at(self, datums: Array) -> pl.DataFrame:
-        """Rows of some datums, each of them another datum however often it is there."""
+        """Return rows of some datums; repeated datums become separate ones."""
         many = (self.start[1:] - self.start[:-1])[datums]
         ends = many.cumsum()
         place = np.arange(int(many.sum())) + np.repeat(self.start[datums] - ends + many, many)
@@ -150,7 +150,7 @@ class Rows:
 def drawn_from(
     sides: tuple[Rows, ...], rng: np.random.Generator, n: int, frames: int = 1
 ) -> Tables:
-    """Rows of n datums, or of n videos of so many successive datums."""
+    """Return rows of n datums, or of n videos of so many successive datums."""
     first = rng.integers(0, POPULATION // frames, n) * frames
     datums = (first[:, None] + np.arange(frames)).ravel()
     return tuple(side.at(datums) for side in sides)
@@ -159,7 +159,7 @@ def drawn_from(
 def of_all(
     sides: tuple[Rows, ...], numbers: tuple[Number, ...], **options: Any
 ) -> dict[str, list[float]]:
-    """Numbers of the whole population."""
+    """Return values of the complete population."""
     import evalengine as ee
 
     tables = [side.table for side in sides]
@@ -174,7 +174,7 @@ DEPTH = 15
 
 @cache
 def queries() -> tuple[Rows, ...]:
-    """Runs of fifteen documents; some queries are easier than others, all have a relevant one."""
+    """Return runs of fifteen documents; queries differ in difficulty, all have a relevant one."""
     rng = np.random.default_rng(MAKING)
     rank = np.arange(DEPTH)
     chance = rng.beta(1.5, 1.5, (POPULATION, 1)) * 0.7 * np.exp(-rank / 6)
@@ -195,7 +195,7 @@ def queries() -> tuple[Rows, ...]:
 
 @cache
 def pairs() -> tuple[Rows, ...]:
-    """References of 6 to 30 words of a vocabulary of 200, and texts with some others."""
+    """Return references of 6 to 30 words of a vocabulary of 200, and texts that differ."""
     rng = np.random.default_rng(MAKING)
     vocabulary = np.array([f"w{i}" for i in range(200)])
     length = rng.integers(6, 31, POPULATION)
@@ -212,12 +212,12 @@ def pairs() -> tuple[Rows, ...]:
 
 CLASSES, MANY_CLASSES = 5, 40
 A_CLASS = 0.5  # ground truths of a class on an image
-SIDE, APART_PX = 40.0, 100.0  # of a box; from one box to the next, so that none meet
+SIDE, APART_PX = 40.0, 100.0  # of a box; distance between boxes, so that none overlap
 
 
 @cache
 def images(classes: int = CLASSES, frames: int = 1, *, zipf: bool = False) -> tuple[Rows, ...]:
-    """Boxes of some classes on many images, and what a detector finds."""
+    """Return boxes of some classes on many images, and detections."""
     tables = scene(np.random.default_rng(MAKING), POPULATION, (0.0,), classes, frames, zipf=zipf)
     return tuple(Rows.of(side, "datum_id") for side in tables)
 
@@ -231,9 +231,9 @@ def scene(
     *,
     zipf: bool = False,
 ) -> Tables:
-    """Images with boxes, and what detectors of more or less skill find on them.
+    """Return images with boxes, and detections of detectors of different skill.
 
-    Hard images have fewer hits, that score lower, for all detectors.
+    Hard images have fewer hits, with lower scores, for all detectors.
 
     Args:
         frames: successive images that are equally hard.
@@ -271,14 +271,14 @@ def _logistic(x: Array) -> Array:
 
 
 def _scattered(rng: np.random.Generator, mean: Array, n: int) -> tuple[Array, Array]:
-    """Image and label of things of which an image has so many of each class."""
+    """Return image and label of objects, given their number per image and class."""
     many = rng.poisson(mean, (n, mean.size)).ravel()
     cell = np.repeat(np.arange(many.size), many)
     return cell // mean.size, cell % mean.size
 
 
 def _boxes(image: Array, label: Array, shift: Array) -> pl.DataFrame:
-    """Boxes side by side, moved to the right by so much."""
+    """Return boxes side by side, shifted to the right by given distances."""
     first = np.searchsorted(image, image)  # of the image
     left = (np.arange(image.size) - first) * APART_PX + shift
     corners = {"xmin": left, "ymin": 0.0, "xmax": left + SIDE, "ymax": SIDE}

@@ -1,9 +1,9 @@
-"""What intervals cost: runs with 1,000 draws beside the same runs without, and beside loops.
+"""Cost of intervals: runs with 1,000 resamples, against runs without, and against loops.
 
     python benchmarks/intervals_cost.py [CASE ...] [--runs N] [--quick] [--write-docs]
 
-All calls of a case take turns in one process, on one thread, tables in memory and kernels compiled.
-The loops take the values of single datums as they are: they draw, and add up.
+All calls of a case take turns in one process, on one thread, with tables in memory and kernels
+compiled. The loops get the values of single datums; they only resample and add up.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ Call = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Case:
-    """A run of which intervals are made.
+    """A run with intervals.
 
     Attributes:
-        title: what the page calls it.
-        calls: from the share of the full size to calls by what the page calls them, the plain run
-            first, the one with intervals second.
-        goal: what the one with intervals has to keep, from CPU seconds of both.
-        goal_says: the same in words.
+        title: heading on the page.
+        calls: function of the share of the full size; returns calls by name, the plain run first,
+            the run with intervals second.
+        goal: condition on the CPU seconds of both runs.
+        goal_says: the condition in words.
     """
 
     title: str
@@ -68,7 +68,7 @@ def ranked(scale: float) -> dict[str, Call]:
 
 
 def binary(scale: float) -> dict[str, Call]:
-    """Scores of two classes, all default metrics; the loop has ROC AUC and accuracy alone."""
+    """Scores of two classes, all default metrics; the loop has only ROC AUC and accuracy."""
     table = _two_classes(scale)
     n, score, actual = table.height, table["score"].to_numpy(), table["actual"].to_numpy()
 
@@ -76,7 +76,7 @@ def binary(scale: float) -> dict[str, Call]:
         order = np.argsort(score)
         truth, right = actual[order], (score >= 0.5) == actual
         found = []
-        for draw in range(DRAWS // 20):  # a twentieth, and reckoned up
+        for draw in range(DRAWS // 20):  # a twentieth of the resamples, extrapolated
             weight = np.bincount(np.random.default_rng(draw).integers(0, n, n), minlength=n)
             sorted_weight = weight[order].astype(float)
             below = np.cumsum(sorted_weight * ~truth)
@@ -101,7 +101,7 @@ def labels(scale: float) -> dict[str, Call]:
 
 
 def queries(scale: float) -> dict[str, Call]:
-    """Ten documents a query, all default metrics."""
+    """Ten documents per query, all default metrics."""
     rng = np.random.default_rng(2)
     n = int(10_000 * scale)
     ids = np.repeat(np.arange(n), 10)
@@ -169,10 +169,10 @@ CASES = {
 
 
 def measured(case: Case, runs: int, scale: float) -> dict[str, tuple[float, float]]:
-    """CPU and wall seconds of every call, medians of several, calls taking turns."""
+    """Return medians of CPU and wall seconds of every call, with calls in turn."""
     calls = case.calls(scale)
     for call in calls.values():
-        call()  # kernels loaded, memory there
+        call()  # kernels loaded, memory allocated
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}
     for _ in range(runs):
         for name, call in calls.items():
@@ -186,7 +186,7 @@ def measured(case: Case, runs: int, scale: float) -> dict[str, tuple[float, floa
 
 
 def page(found: dict[str, dict[str, tuple[float, float]]], runs: int, peak: float) -> str:
-    """The section of the page."""
+    """Format the section of the page."""
     lines = [
         "## Cost of intervals",
         "",

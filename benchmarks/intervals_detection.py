@@ -1,10 +1,10 @@
-"""Time a comparison of two detectors, draws and all, against hotcoco's, side by side.
+"""Time a comparison of two detectors with resamples against hotcoco's, side by side.
 
-    python benchmarks/intervals_detection.py images-1000 images-5000 \\
+    python benchmarks/intervals_detection.py images-1000 images-5000 \
         --peers-python PEERS/bin/python --write-docs
 
 The sets are those of intervals_detection_data.py; `--scale 0.02` tries everything on small ones.
-How they are measured is in sections.py. PEERS is an environment with hotcoco.
+sections.py describes the measurement. PEERS is an environment with hotcoco.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One comparison of two detectors, one line of JSON: started by intervals_detection.py.
+"""Run one comparison of two detectors; intervals_detection.py starts it.
 
     python intervals_detection_contenders.py SECTION/CONTENDER FOLDER [WARM_UP_FOLDER]
 
-Prints what contender.py prints; the numbers are the differences of COCO's twelve.
+Prints the line of JSON of contender.py; the values are the differences of COCO's twelve.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-# Last, so that this folder's module names hide none of the contenders' own dependencies.
+# Last, so that module names of this folder do not shadow the contenders' own dependencies.
 sys.path.append(str(Path(__file__).resolve().parent))
 
 from contender import Lap, Run, Version, answer
 
 DRAWS = 1000
-TWELVE = {  # as hotcoco calls them: metric, IoU threshold, area range, most detections
+TWELVE = {  # arguments of hotcoco: metric, IoU threshold, area range, most detections
     "AP": ("mAPAveragedOverIOUs", None, "all", 100),
     "AP50": ("mAP", 0.5, "all", 100),
     "AP75": ("mAP", 0.75, "all", 100),
@@ -63,7 +63,7 @@ def evalengine(contender: str) -> Run:
 
 
 def hotcoco(share: int) -> Run:
-    """hotcoco's bootstrap, from the JSON files; of one in ``share`` of the draws."""
+    """hotcoco's bootstrap from the JSON files, with one in ``share`` of the resamples."""
     from hotcoco import COCO, COCOeval, compare
 
     def run(folder: Path, lap: Lap) -> list[float]:
@@ -81,7 +81,7 @@ def hotcoco(share: int) -> Run:
 
 
 def prepare(contender: str) -> tuple[Run, Version]:
-    """Import the contender; its function and its version."""
+    """Import the contender and return its function and version."""
     section, name = contender.split("/")
     if name.startswith("evalengine"):
         return evalengine(name), partial(version, "evalengine")

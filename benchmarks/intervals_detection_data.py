@@ -2,9 +2,9 @@
 
     python benchmarks/intervals_detection_data.py images-1000 images-5000 --scale 0.02
 
-writes `benchmarks/.data/intervals_detection/<section>/`, with `-<scale>` behind the section unless
-that is 1: what detection_data.py makes, and predictions_b.parquet and dt_b.json beside it. The
-second model has the first one's boxes, a bit displaced, and its scores with some noise.
+writes `benchmarks/.data/intervals_detection/<section>/`, with the suffix `-<scale>` unless that is
+1: the files of detection_data.py, and predictions_b.parquet and dt_b.json. The second model has
+slightly displaced boxes of the first one, and its scores with noise.
 
 A seed fixes everything.
 """
@@ -21,13 +21,13 @@ from synthetic_boxes import jitter
 
 IMAGES = {"images-1000": 1_000, "images-5000": 5_000}
 CLASSES, GROUND_TRUTHS, DETECTIONS = 80, 7, 50
-"""Classes, and rows of each side for an image, about."""
+"""Classes, and approximate rows of each side per image."""
 NOISE, SCORE_NOISE = 0.02, 0.05
-"""Of a box, to its side; of a score."""
+"""Displacement relative to the side of a box, and noise of scores."""
 
 
 def second(rng: np.random.Generator, predictions: pl.DataFrame) -> pl.DataFrame:
-    """What a model reports that is a bit worse than the first."""
+    """Return the predictions of a slightly worse model."""
     n = predictions.height
     boxes = jitter(rng, predictions.select(detection_data.CORNERS).to_numpy(), np.full(n, NOISE))
     boxes = np.round(boxes * 16) / 16

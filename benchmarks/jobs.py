@@ -1,12 +1,12 @@
-"""A scheduled job killed at random moments: what stands in its folder each time.
+"""Kill a scheduled job at random moments, and check the contents of its folder each time.
 
     python benchmarks/jobs.py [--kills N] [--rows N] [--seed N]
 
 Two versions of the inputs take turns. Each time the job is started and killed with SIGKILL, half
 the time anywhere between its start and its end, half the time within 60 ms of beginning to write.
-Then the folder has to hold one version's result, whole: files, sizes, numbers, digests and mark of
-one run; anything else ends the program with an error. The checks are those of tests/jobs/kills.py.
-At last one run goes through, and nothing may be left beside its result.
+Then the folder must contain one version's complete result: files, sizes, values, digests and marker
+of one run. Otherwise the program ends with an error. The checks are those of tests/jobs/kills.py.
+Finally one run completes, and only its result may remain.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KILLS = Path(__file__).resolve().parents[1] / "tests" / "jobs" / "kills.py"
 
 
 def harness() -> ModuleType:
-    """The module of the tests, which are no package."""
+    """Import the module of the tests, which are not a package."""
     spec = importlib.util.spec_from_file_location("job_kills", KILLS)
     assert spec is not None
     assert spec.loader is not None

@@ -1,11 +1,11 @@
-"""Judged metrics: a million verdicts scored, and requests side by side against a slow endpoint.
+"""Judged metrics: a million verdicts scored, and concurrent requests to a slow endpoint.
 
     python benchmarks/judged.py [--verdicts N] [--requests N] [--concurrency N] [--latency S]
         [--runs N]
 
-The endpoint is the loopback server of the tests, in a process of its own; the floor is what no
-client can go below: requests / concurrency rounds of the server's latency. Without an endpoint to
-wait for, all time is ours.
+The endpoint is the loopback server of the tests, in a separate process. The lower limit for any
+client is requests / concurrency rounds of the server's latency. Without latency, all time is spent
+in evalengine.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _ONE_PART = (
     "Hallucination",
     "LLMContextRecall",
 )
-_SET = 8  # verdicts that belong together
+_SET = 8  # verdicts of one unit
 
 
 def table(rows: int, path: Path) -> None:
-    """Random verdicts of nine metrics, eight a datum and metric, with statements and reasons."""
+    """Return random verdicts of nine metrics, eight per datum and metric, with reasons."""
     import numpy as np
     import polars as pl
 
@@ -58,7 +58,7 @@ def table(rows: int, path: Path) -> None:
 
 
 def scored(path: Path) -> tuple[float, float]:
-    """Wall and CPU seconds from the file to all frames."""
+    """Return wall and CPU seconds from the file to all frames."""
     import evalengine as ee
 
     wall, cpu = time.perf_counter(), time.process_time()
@@ -69,7 +69,7 @@ def scored(path: Path) -> tuple[float, float]:
 
 
 def judged(folder: Path, requests: int, concurrency: int, latency: float) -> tuple[float, float]:
-    """Wall and CPU seconds from rows to numbers, one request a row."""
+    """Return wall and CPU seconds from rows to values, one request per row."""
     import polars as pl
 
     import evalengine as ee

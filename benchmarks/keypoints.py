@@ -1,13 +1,13 @@
-"""Time COCO's keypoint numbers against its evaluators, side by side, in fresh processes.
+"""Time COCO's keypoint values against its evaluators, side by side, in new processes.
 
     python benchmarks/keypoints.py [--peers-python PYTHON] [--people 50000]
 
-PYTHON is one with pycocotools, faster-coco-eval and hotcoco. The set is made: two and a half people
-to an image on average, of which a tenth have no labelled point and a fiftieth are crowds; of each
-person a detection near it, and as many elsewhere, their coordinates with three decimals. CPU and
-wall seconds are of the whole process, imports, files and all; medians of several runs, contenders
-in turn. Beside the evaluators stands the reading of both files by Python's json and by msgspec,
-neither of which makes anything of them.
+PYTHON is an interpreter with pycocotools, faster-coco-eval and hotcoco. The set is synthetic: two
+and a half people per image on average; a tenth of them have no labelled point, and a fiftieth are
+crowds. There is one detection near each person, and as many elsewhere, with coordinates of three
+decimals. CPU and wall seconds are of complete processes, including imports and files; medians of
+several runs, contenders in turn. For comparison, both files are also parsed by Python's json and by
+msgspec, without any evaluation.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ PEERS = {
 
 
 def make(folder: Path, people: int, seed: int = 1) -> None:
-    """Write the set, unless it is there."""
+    """Write the set, unless it exists."""
     import numpy as np
 
     if (folder / "found.json").exists():

@@ -1,9 +1,9 @@
-"""Workers killed while they work: every run has to give the numbers of a run in memory.
+"""Kill workers during runs; every run must give the values of a run in memory.
 
     python benchmarks/killed.py --executor dask --images 2e5 --folder /mnt/large --write-docs
 
-Detections of scale.py are scored on a cluster of this machine, again and again. Meanwhile one
-random worker after another is killed by SIGKILL, until so many were.
+Detections of scale.py are scored repeatedly on a cluster of this machine. Meanwhile random workers
+are killed by SIGKILL one after the other, up to a given number.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WORKERS = 4
 
 @contextmanager
 def dask_cluster() -> Iterator[tuple[str, Callable[[], list[int]]]]:
-    """Address of a cluster whose dead workers are replaced, and a function for ids of busy ones."""
+    """Return the address of a cluster that replaces workers, and a function for busy ones."""
     from distributed import Client, LocalCluster
 
     module, workers, over = "distributed.cli.dask_worker", {}, threading.Event()
@@ -73,7 +73,7 @@ def dask_cluster() -> Iterator[tuple[str, Callable[[], list[int]]]]:
 
 @contextmanager
 def ray_cluster() -> Iterator[tuple[str, Callable[[], list[int]]]]:
-    """Address of a cluster whose node replaces workers, and a function for ids of busy ones."""
+    """Return the address of a cluster that replaces workers, and a function for busy ones."""
     import psutil
     import ray
 
@@ -103,21 +103,21 @@ def killing(
     over: threading.Event,
     every: float,
 ) -> None:
-    """Kill a random worker after ``every`` seconds on average, as soon as several work."""
+    """Kill a random worker every ``every`` seconds on average, while several work."""
     chance = random.Random(8)
     seconds = every
     while len(killed) < kills and not over.wait(seconds):
         seconds = 0.2
         with suppress(Exception):  # the list of workers may fail to answer while one dies
             alive = pids()
-            if len(alive) > 1:  # else all work is on the last one, which would die again and again
+            if len(alive) > 1:  # otherwise the last one has all work and is killed again and again
                 killed.append(chance.choice(alive))
                 os.kill(killed[-1], signal.SIGKILL)
                 seconds = every * (0.5 + chance.random())
 
 
 def main() -> int:
-    """Score until so many workers were killed; print and write the section."""
+    """Score until enough workers were killed; print and write the section."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--executor", choices=list(CLUSTERS), default="dask")
     parser.add_argument("--images", type=lambda text: int(float(text)), default=200_000)

@@ -1,11 +1,12 @@
-"""Time KITTI's evaluation of boxes in pixels against the port of it that detectors use.
+"""Time KITTI's evaluation of 2-D boxes against its common port for detectors.
 
     python benchmarks/kitti.py [--port EVAL] [--images 3769]
 
-EVAL is ``eval.py`` of OpenPCDet's ``kitti_object_eval_python``, which Numba compiles: only its
-boxes in pixels run without a GPU. A validation set's number of images, 10 objects and 20 detections
-each, as KITTI's text files. Seconds are of the whole process, imports, files and all; what the port
-compiles anew each time is told apart by a run on one image. Medians of several runs, in turn.
+EVAL is ``eval.py`` of OpenPCDet's ``kitti_object_eval_python``, which Numba compiles; without a GPU
+only its 2-D boxes run. The set has as many images as the validation set, with 10 objects and 20
+detections each, as KITTI's text files. Seconds are of complete processes, including imports and
+files. The port compiles in every process; a run on one image shows that share. Medians of several
+runs, in turn.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""How well planted label errors are found: against cleanlab and hotcoco, on the same tables.
+"""Detection of planted label errors, against cleanlab and hotcoco, on the same tables.
 
     python benchmarks/label_errors.py --peers-python PEERS/bin/python
 
 PEERS is an environment with cleanlab 2.9, hotcoco 1.3, scikit-learn and Polars. Classification is
-scikit-learn's digits (1,797 images, 10 labels), whose labels are swapped at random; probabilities
-are those of a logistic regression that has not seen the fold. Detection is 1,000 images with about
-6 objects of 5 labels and a detector that misses, shifts, invents and confuses some; then labels are
-swapped, ground truths taken away, shifted by half their size, doubled and made up. cleanlab ranks
-images, hotcoco pairs of boxes, evalengine single ground truths: what they have in common is the
-order of images. Precision is the share of planted ones among as many as were planted.
+scikit-learn's digits (1,797 images, 10 labels), with labels swapped at random; probabilities are
+those of a logistic regression that was not trained on the fold. Detection is 1,000 images with
+about 6 objects of 5 labels and a detector that misses, shifts, invents and confuses some. Then
+labels are swapped, and ground truths are removed, shifted by half their size, doubled and invented.
+cleanlab ranks images, hotcoco pairs of boxes, evalengine single ground truths; the order of images
+is comparable. Precision is the share of planted errors among the first n, if n were planted.
 """
 
 from __future__ import annotations
@@ -114,14 +114,14 @@ print(json.dumps([spent, [(i + 1, "image", None, None, 1 - score[i])
 
 
 def precision(order: list[Any], planted: set[Any]) -> tuple[float, float]:
-    """Precision among as many as were planted, and average precision."""
+    """Return the precision among as many as were planted, and the average precision."""
     hits = np.array([one in planted for one in order], float)
     at = hits.cumsum() / np.arange(1, hits.size + 1)
     return float(hits[: len(planted)].sum() / len(planted)), float((at * hits).sum() / len(planted))
 
 
 def plant(folder: Path, seed: int = 5) -> dict[str, set[Any]]:
-    """Write a set with planted errors; what was planted: ground truths, predictions, images."""
+    """Write a set with planted errors; return planted ground truths, predictions and images."""
     rng = np.random.default_rng(seed)
     truths: list[dict[str, Any]] = []
     found: list[dict[str, Any]] = []
@@ -159,10 +159,10 @@ def plant(folder: Path, seed: int = 5) -> dict[str, set[Any]]:
             if kind in ("swap", "shift", "double"):
                 planted["truth"].add(at)
                 planted["image"].add(image)
-        for _ in range(rng.poisson(1)):  # what the detector makes up
+        for _ in range(rng.poisson(1)):  # invented by the detector
             box = np.r_[rng.uniform(0, 500), rng.uniform(0, 400), rng.uniform(15, 80, 2)]
             add(found, image, int(rng.integers(1, 6)), box, score=round(rng.beta(2, 5), 4))
-        if rng.random() < 0.05:  # and what an annotator does
+        if rng.random() < 0.05:  # errors of an annotator
             box = np.r_[rng.uniform(0, 500), rng.uniform(0, 400), rng.uniform(15, 80, 2)]
             planted["truth"].add(true(image, int(rng.integers(1, 6)), box))
             planted["image"].add(image)

@@ -1,12 +1,12 @@
-"""Time LVIS's thirteen numbers against hotcoco, side by side, in fresh processes.
+"""Time LVIS's thirteen values against hotcoco, side by side, in new processes.
 
     python benchmarks/lvis.py --peers-python PEERS/bin/python [--images 20000] [--runs 3]
 
-PEERS is an environment with hotcoco. The set has 150 detections an image of 1,203 classes, drawn as
-those of detection_data.py, and of each image half of the classes that were detected and are not
-there are said to be looked for. evalengine reads it as LVIS's JSON and as Parquet, hotcoco as JSON.
-CPU and wall seconds are of the whole process, imports and all; medians of several runs, contenders
-in turn.
+PEERS is an environment with hotcoco. The set has 150 detections per image of 1,203 classes,
+generated as in detection_data.py. Half of the classes that were falsely detected in an image are
+listed as checked there. evalengine reads it as LVIS's JSON and as Parquet, hotcoco as JSON. CPU and
+wall seconds are of complete processes, including imports; medians of several runs, contenders in
+turn.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ print([round(float(x), 12) for x in numbers.values()])
 
 
 def make(folder: Path, images: int, seed: int = 1) -> None:
-    """Write the set, unless it is there."""
+    """Write the set, unless it exists."""
     import numpy as np
     import polars as pl
     from detection_data import Size, coco, tables

@@ -18,14 +18,15 @@ Maker = Callable[[np.random.Generator, float], Frames]
 
 
 def folder_of(benchmark: str, section: str, scale: float) -> str:
-    """Below the data folder: `classification/long`, `classification/long-0.02`."""
+    """Return a folder below the data folder: `classification/long`, with suffix `-0.02`."""
     return f"{benchmark}/{section}" + ("" if scale == 1 else f"-{scale:g}")
 
 
 def make(maker: Maker, folder: Path, scale: float, seed: int) -> None:
-    """Write one section's set, unless it is there: Parquet, for names with `.txt` lines of text
-    whose fields stand between blanks, or text that is whole already. Of frames that come one after
-    the other each is written before the next is made, as a row group.
+    """Write one section's set, unless it exists.
+
+    Frames become Parquet; for names with `.txt`, lines of blank-separated fields, or complete text.
+    A sequence of frames is written one row group at a time, before the next frame is made.
     """
     done = folder / f".seed-{seed}"
     if done.exists():
@@ -56,7 +57,7 @@ def write_parts(frames: Iterator[pl.DataFrame], path: Path) -> None:
 
 
 def main(benchmark: str, sections: dict[str, Maker]) -> None:
-    """Make the sets that the command line names."""
+    """Make the sets on the command line."""
     parser = argparse.ArgumentParser(description=f"Make the {benchmark} benchmark's data.")
     parser.add_argument("sections", nargs="+", choices=list(sections))
     parser.add_argument("--out", type=Path, default=DATA, help="folder (default: %(default)s)")

@@ -1,12 +1,12 @@
-"""Bias of mAP in small sets, and intervals around corrected numbers.
+"""Bias of mAP in small sets, and intervals around corrected values.
 
     python benchmarks/map_bias.py [--sets N] [--draws N] [--cells NAME ...] [--store FILE]
         [--write-docs]
 
 Sets are sampled from a population of 20,000 images, whose mAP is known. Set i of a cell depends
-only on i, and is kept in FILE, where a run that was stopped goes on. Candidates differ in how fast
-the excess falls with the number of datums, and all follow from one run; the last column has the
-interval of evalengine. Rules: docs/decisions/intervals.md.
+only on i and is stored in FILE, from which an interrupted run continues. Candidates differ in how
+fast the excess falls with the number of datums, and all follow from one run; the last column has
+the interval of evalengine. Rules: docs/decisions/intervals.md.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def truth_of(cell: str) -> float:
 
 
 def measured(cell: str, i: int, draws: int) -> list[float]:
-    """Number, recentred interval, bias of resamples, corrected number and interval of one set."""
+    """Return value, recentred interval, bias of resamples, corrected value and its interval."""
     import evalengine as ee
 
     n, population = CELLS[cell]
@@ -73,7 +73,7 @@ def measured(cell: str, i: int, draws: int) -> list[float]:
 
 
 def candidates(rows: Array) -> dict[str, tuple[Array, Array, Array]]:
-    """Numbers and ends of every candidate, [sets] each."""
+    """Return values and bounds of every candidate, [sets] each."""
     from evalengine.statistics.resamples import _RATE
 
     value, lower, upper, bias, *corrected = rows.T

@@ -2,11 +2,12 @@
 
     python benchmarks/masks.py segm --peers-python PEERS/bin/python --write-docs
 
-The set is that of masks_data.py: polygons as annotated, crowds among them, and compressed
-run-length codes as detected; `--scale 0.02` tries everything on a small one. How it is measured is
-in sections.py. PEERS is an environment with hotcoco, ultrafast-pycocotools, faster-coco-eval and
-pycocotools; of `pairs`, polygons that meet, with shapely and pycocotools. At scale 1 that is 6 M
-polygons; `pairs --images 10000` makes and compares fewer, as `--scale 0.1` does.
+The set is that of masks_data.py: annotated polygons, including crowds, and detections as compressed
+run-length codes; `--scale 0.02` tries everything on a small one. sections.py describes the
+measurement. PEERS is an environment with hotcoco, ultrafast-pycocotools, faster-coco-eval and
+pycocotools. The section `pairs` has overlapping polygons and needs shapely and pycocotools. At
+scale 1 that is 6 M polygons; `pairs --images 10000` makes and compares fewer, as `--scale 0.1`
+does.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""One evaluator, one process, one line of JSON: started by masks.py, once per measurement.
+"""Run one evaluator in one process; masks.py starts it once per measurement.
 
     python masks_contenders.py SECTION/CONTENDER FOLDER [WARM_UP_FOLDER]
 
-Prints what contender.py prints; the numbers are COCO's twelve of masks. Needs nothing but the
-evaluator itself.
+Prints the line of JSON of contender.py; the values are COCO's twelve for masks. Needs only the
+evaluator.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-# Last, so that this folder's module names hide none of the contenders' own dependencies.
+# Last, so that module names of this folder do not shadow the contenders' own dependencies.
 sys.path.append(str(Path(__file__).resolve().parent))
 
 import polygon_pairs
@@ -26,8 +26,9 @@ Numbers = Callable[[Path], Any]
 
 
 def evalengine(contender: str) -> Numbers:
-    """`evalengine-N`: N threads, from Parquet with columns of masks and polygons; `-json`: from the
-    two files of COCO.
+    """`evalengine-N`: N threads, from Parquet with columns of masks and polygons.
+
+    `-json`: from the two files of COCO.
     """
     import evalengine as ee
 
@@ -50,7 +51,7 @@ def evalengine(contender: str) -> Numbers:
 
 
 def coco_peer(name: str) -> Numbers:
-    """An evaluator with pycocotools' interface, from the two JSON files."""
+    """Evaluator with pycocotools' interface, from the two JSON files."""
     _, data_module, module, evaluator = PEERS[name]
     coco = import_module(data_module).COCO
     coco_eval = getattr(import_module(module), evaluator)
@@ -67,7 +68,7 @@ def coco_peer(name: str) -> Numbers:
 
 
 def prepare(name: str) -> tuple[Run, Version]:
-    """Import the contender; its function and its version."""
+    """Import the contender and return its function and version."""
     section, contender = name.split("/")
     if section == "pairs":
         if contender.startswith("evalengine"):

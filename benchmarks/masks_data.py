@@ -1,11 +1,11 @@
-"""Synthetic instance segmentations: polygons as annotated, masks as a detector codes them.
+"""Synthetic instance segmentations: annotated polygons, and masks coded by a detector.
 
     python benchmarks/masks_data.py segm --out DATA
 
-The objects are those of detection_data.py's `small` set. What fills a box is one of 64 outlines of
-8 to 40 corners, the same for a label of an image, so that a detection resembles its object; each
-detection wobbles a little. Ground truths are polygons, three in a hundred crowd regions in
-uncompressed code; detections are compressed run-length codes. Written are the four tables as
+The objects are those of detection_data.py's `small` set. The content of a box is one of 64 outlines
+of 8 to 40 corners, the same for a label of an image, so that a detection resembles its object; each
+detection varies a little. Ground truths are polygons, three in a hundred of them crowd regions in
+uncompressed code; detections are compressed run-length codes. The script writes the four tables as
 Parquet and the two files of COCO.
 """
 
@@ -25,7 +25,7 @@ CROWD = 0.03
 
 
 def outlines(rng: np.random.Generator) -> list[np.ndarray]:
-    """Outlines [corners, 2] that fill the unit square."""
+    """Return outlines [corners, 2] that fill the unit square."""
     made = []
     for n in rng.integers(8, CORNERS + 1, SHAPES):
         angle = np.sort(rng.uniform(0, 2 * np.pi, n))
@@ -39,12 +39,12 @@ def outlines(rng: np.random.Generator) -> list[np.ndarray]:
 
 
 def placed(shapes: list[np.ndarray], which: np.ndarray, box: np.ndarray) -> list[np.ndarray]:
-    """Outlines [corners, 2] in pixels, one for each box."""
+    """Return outlines [corners, 2] in pixels, one per box."""
     return [shapes[s] * (b[2:] - b[:2]) + b[:2] for s, b in zip(which.tolist(), box, strict=True)]
 
 
 def masks_of(rings: list[np.ndarray], size: np.ndarray) -> Any:
-    """What pycocotools draws of them, by evalengine's own rule, which the tests hold against it."""
+    """Rasterise outlines like pycocotools, by evalengine's own rule, which tests compare."""
     from evalengine.geometry.polygons import rasterise, read_polygons
 
     flat = pl.Series("polygon", [[ring.ravel().tolist()] for ring in rings])
@@ -53,7 +53,7 @@ def masks_of(rings: list[np.ndarray], size: np.ndarray) -> Any:
 
 
 def listed(code: dict[str, Any], masks: Any, i: int) -> dict[str, Any]:
-    """A mask with listed counts, zeros first."""
+    """Return a mask as uncompressed counts, zeros first."""
     first, last = int(masks.start[i]), int(masks.start[i + 1])
     edges = np.stack([masks.begin[first:last], masks.end[first:last]], axis=1).ravel()
     total = int(masks.height[i] * masks.width[i])
@@ -62,7 +62,7 @@ def listed(code: dict[str, Any], masks: Any, i: int) -> dict[str, Any]:
 
 
 def segm(rng: np.random.Generator, scale: float) -> Frames:
-    """The set: tables by name, and COCO's JSON by file name."""
+    """Make the set: tables by name, and COCO's JSON by file name."""
     from evalengine.geometry.masks import to_rle
 
     small = SIZES["small"]
@@ -144,7 +144,7 @@ def segm(rng: np.random.Generator, scale: float) -> Frames:
 
 
 def pairs(rng: np.random.Generator, scale: float) -> Frames:
-    """Polygons that meet in images: see polygon_pairs.py."""
+    """Make overlapping polygons in images: see polygon_pairs.py."""
     return polygon_pairs.made(outlines(rng), rng, scale)
 
 

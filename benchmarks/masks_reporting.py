@@ -44,7 +44,7 @@ def title(result: dict[str, Any]) -> str:
 
 
 def goals(result: dict[str, Any], peers: list[str]) -> list[Line]:
-    """Ratios to the best peers: half the CPU of the thriftiest, and no slower than the fastest."""
+    """Ratios to the best peers: half the lowest CPU, and no slower than the fastest."""
     contenders = result["contenders"]
     if result["section"] == "pairs":
         return [

@@ -1,7 +1,7 @@
-"""Fresh processes, their wall and CPU seconds and their peak memory; medians over runs.
+"""Run new processes and measure wall seconds, CPU seconds and peak memory; medians over runs.
 
-POSIX only (os.wait4). This module and its callers stay free of heavy imports: the kernel starts a
-child's peak-memory counter at its parent's size.
+POSIX only (os.wait4). This module and its callers have no large imports, because the kernel starts
+a child's peak-memory counter at its parent's size.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ HERE = Path(__file__).resolve().parent
 
 
 class Failed(Exception):
-    """A process that did not answer; the message is the last line it wrote to stderr."""
+    """Failed process; the message is the last line it wrote to stderr."""
 
 
 @dataclass(frozen=True)
 class Process:
-    """What one finished process cost, seen from outside."""
+    """Cost of one finished process, measured from outside."""
 
-    wall: float  # seconds, start-up and imports included
+    wall: float  # seconds, including start-up and imports
     cpu: float  # seconds, user + system, all threads
     peak_mb: float
     output: str
@@ -41,8 +41,8 @@ class Process:
 def spawn(command: Sequence[str | Path], environment: dict[str, str] | None = None) -> Process:
     """Run one command to its end.
 
-    Python keeps the bytecode of what it imports, as installed packages come with theirs: a checkout
-    whose modules are compiled anew by every process would be charged for that alone.
+    Python writes bytecode, as for installed packages: otherwise every process would compile all
+    modules of a checkout, which only the checkout would be charged for.
     """
     start = time.perf_counter()
     around = {**os.environ, **(environment or {})}
@@ -71,7 +71,7 @@ def spawn(command: Sequence[str | Path], environment: dict[str, str] | None = No
 
 
 def folder_size(folder: Path, but: str = "") -> int:
-    """Bytes on disk of all files below a folder, except those of subfolders of a name."""
+    """Return the bytes on disk of all files below a folder, except in given subfolders."""
     total = 0
     for place, folders, names in os.walk(folder):
         folders[:] = [one for one in folders if one != but]
@@ -82,7 +82,7 @@ def folder_size(folder: Path, but: str = "") -> int:
 
 
 def unnamed_size(pid: int) -> int:
-    """Bytes on disk of the deleted files that a process has open: Linux only, else 0."""
+    """Return the bytes on disk of deleted files that a process has open: Linux only, else 0."""
     sizes = {}
     for link in Path(f"/proc/{pid}/fd").glob("*"):
         with suppress(OSError):
@@ -93,7 +93,7 @@ def unnamed_size(pid: int) -> int:
 
 
 def in_turn(commands: Mapping[str, Sequence[str | Path]], runs: int) -> dict[str, list[Process]]:
-    """Each command so many times, one after the other."""
+    """Run each command several times, in turn."""
     done: dict[str, list[Process]] = {name: [] for name in commands}
     for _ in range(runs):
         for name, command in commands.items():
@@ -102,7 +102,7 @@ def in_turn(commands: Mapping[str, Sequence[str | Path]], runs: int) -> dict[str
 
 
 def costs_of(runs: Sequence[Process]) -> tuple[float, float, float]:
-    """Medians: CPU seconds, wall seconds, MB at the peak."""
+    """Return medians of CPU seconds, wall seconds and peak MB."""
     median = statistics.median
     return (
         median(run.cpu for run in runs),
@@ -114,7 +114,7 @@ def costs_of(runs: Sequence[Process]) -> tuple[float, float, float]:
 def print_costs(
     done: Mapping[str, Sequence[Process]], title: str, told: Callable[[str], Any] = str
 ) -> None:
-    """A table of what each command cost, and what it told at last of what it printed."""
+    """Print a table of the cost of each command, with the last reported values."""
     print(f"| | CPU s | wall s | peak MB | {title} |\n|---|---:|---:|---:|---|")
     for name, runs in done.items():
         cpu, wall, peak = costs_of(runs)
@@ -124,20 +124,20 @@ def print_costs(
 
 @dataclass(frozen=True)
 class Contender:
-    """Who runs, in which interpreter, and how often."""
+    """A contender: its interpreter, script and number of runs."""
 
     name: str
     python: str
     runs: int
-    whole: bool = True  # measured as a whole process as well
+    whole: bool = True  # measured as a complete process as well
     script: str = "contender.py"
-    section: str = ""  # of the script, where it has several
-    environment: Mapping[str, str] = field(default_factory=dict)  # variables of its own
+    section: str = ""  # part of the script's name, if there are several
+    environment: Mapping[str, str] = field(default_factory=dict)  # additional environment variables
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What each contender cost in each run, and its numbers, NaN where it has none."""
+    """Costs of each contender in each run, and its values, NaN if undefined."""
 
     inside: dict[str, list[dict[str, float]]]
     whole: dict[str, list[dict[str, float]]]
@@ -149,14 +149,14 @@ class Measured:
 def contend(
     contender: Contender, folder: Path, warm_up: Path | None
 ) -> tuple[Process, dict[str, Any]]:
-    """One measurement of one contender: the process and what its script reported."""
+    """Measure one contender once: the process, and the report of its script."""
     name, environment = contender.name, dict(contender.environment)
     if name.startswith("evalengine"):
-        # "One thread" has to hold for the dataframe library that reads the files as well.
+        # "One thread" also applies to the dataframe library that reads the files.
         environment["POLARS_MAX_THREADS"] = name.split("-")[1]
     if contender.section:
         name = f"{contender.section}/{name}"
-    # -P: this folder's module names must not hide those of the contender's own dependencies.
+    # -P: module names of this folder must not shadow the contender's own dependencies.
     command: list[str | Path] = [contender.python, "-P", HERE / contender.script, name, folder]
     process = spawn([*command, *([warm_up] if warm_up else [])], environment)
     return process, json.loads(process.output.splitlines()[-1])
@@ -165,7 +165,7 @@ def contend(
 def take_turns(
     title: str, contenders: Sequence[Contender], folder: Path, warm_up: Path
 ) -> Measured:
-    """All runs of all contenders, each in process and, where asked for, as a whole process."""
+    """Run all contenders in turn, each in process and, if requested, as a complete process."""
     measured = Measured({}, {}, {}, {}, {})
 
     def keep(name: str, report: dict[str, Any]) -> None:
@@ -198,12 +198,12 @@ def take_turns(
 
 
 def medians(samples: Sequence[dict[str, float]]) -> dict[str, float]:
-    """The median of every key over the runs."""
+    """Return the median of every key over the runs."""
     return {key: statistics.median(sample[key] for sample in samples) for key in samples[0]}
 
 
 def in_process_sample(report: dict[str, Any]) -> dict[str, float]:
-    """One run's steps as flat figures; `total` is everything after the import."""
+    """Return one run's steps as flat figures; `total` is everything after the import."""
     sample: dict[str, float] = {"peak_mb": report["peak_mb"]}
     for kind in ("wall", "cpu"):
         steps = {name: lap[kind] for name, lap in report["laps"].items()}
@@ -214,7 +214,7 @@ def in_process_sample(report: dict[str, Any]) -> dict[str, float]:
 
 
 def machine() -> dict[str, Any]:
-    """The machine as far as it matters for the figures."""
+    """Describe the machine, as far as it matters for the figures."""
     model = platform.processor() or platform.machine()
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():

@@ -1,10 +1,10 @@
-"""False alarms of gates that are looked at every night, and how soon they pass.
+"""False alarms of gates that are evaluated every night, and the night of their first pass.
 
     python benchmarks/nightly_alarms.py [--sets N] [--nights N] [--cells NAME ...] [--write-docs]
 
 Set i of a cell depends only on i. A set is a job of many nights. A false alarm is a night on which
-a gate at the true number passes (low end above it), or its opposite does. ``surely`` is the exact
-interval of one night, ``always`` the confidence sequence up to it.
+a gate at the true value passes (lower bound above it), or its opposite does. ``surely`` is the
+exact interval of one night, ``always`` the confidence sequence up to it.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ DATUMS = 200
 
 
 def shares(rng: np.random.Generator, nights: int, share: float, spread: float = 0.0) -> Array:
-    """Right or wrong datums, 0 or 1, whose share may vary between nights."""
+    """Return right or wrong datums, 0 or 1, whose share may vary between nights."""
     level = share + spread * rng.choice([-1.0, 1.0], nights)
     return (rng.random((nights, DATUMS)) < level[:, None]).astype(float)
 
 
 def judged(rng: np.random.Generator, nights: int) -> Array:
-    """Scores of a judge, a third of them 1."""
+    """Return scores of a judge, a third of them 1."""
     found = rng.beta(4, 2, (nights, DATUMS))
     return np.where(rng.random(found.shape) < 1 / 3, 1.0, found)
 
 
 def f1(rng: np.random.Generator, nights: int) -> Array:
-    """F1 of a label with 40 positives, found in 70 %; 5 % of the others are."""
+    """Return F1 of a label with 40 positives, found in 70 %, and falsely in 5 % of the others."""
     hits, strays = rng.binomial(40, 0.7, nights), rng.binomial(160, 0.05, nights)
     return 2 * hits / (40 + hits + strays)
 
 
 def area(rng: np.random.Generator, nights: int) -> Array:
-    """Area under a ROC curve of 20 positives and 180 negatives, near 0.95."""
+    """Return the area under a ROC curve of 20 positives and 180 negatives, near 0.95."""
     negative, positive = rng.normal(0, 1, (nights, 180)), rng.normal(2.326, 1, (nights, 20))
     return np.asarray((positive[:, :, None] > negative[:, None]).mean(axis=(1, 2)))
 
 
 def outages(rng: np.random.Generator, nights: int) -> Array:
-    """A number near 0.85, and 0.3 in every fiftieth night."""
+    """Return a value near 0.85, but 0.3 in every fiftieth night."""
     return np.where(rng.random(nights) < 0.02, 0.3, rng.normal(0.85, 0.01, nights))
 
 
@@ -70,7 +70,7 @@ CELLS: dict[str, tuple[str, Callable[[np.random.Generator, int], Array]]] = {
 
 
 def measured(cell: str, sets: int, nights: int) -> dict[str, float]:
-    """Shares of sets with a false alarm, and the median night on which a true gate passes."""
+    """Return shares of sets with a false alarm, and the median night of a true pass."""
     from evalengine.statistics.intervals import clopper_pearson
     from evalengine.statistics.sequences import Night, counted, look
 

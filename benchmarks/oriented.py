@@ -1,12 +1,13 @@
-"""Time oriented boxes against Shapely, OpenCV and hotcoco, side by side, in fresh processes.
+"""Time oriented boxes against Shapely, OpenCV and hotcoco, side by side, in new processes.
 
     python benchmarks/oriented.py [--peers-python PYTHON] [--pairs 1000000] [--images 5000]
 
-PYTHON is one with hotcoco, shapely and opencv-python-headless. Two sections: IoUs of pairs of
-boxes, half of them near each other; and COCO's twelve numbers of a made set, 7 ground truths and 50
-detections an image in 15 labels. Of pairs the seconds are those of the computation alone, arrays of
-five numbers in memory to IoUs; loops do a fiftieth of the pairs, from the first on. Of the set they
-are of the whole process, imports, files and all. Medians of several runs, contenders in turn.
+PYTHON is an interpreter with hotcoco, shapely and opencv-python-headless. There are two sections:
+IoUs of pairs of boxes, half of them close to each other; and COCO's twelve values of a synthetic
+set with 7 ground truths and 50 detections per image in 15 labels. For pairs, seconds are those of
+the computation only, from arrays of five numbers in memory to IoUs; loops process the first
+fiftieth of the pairs. For the set, seconds are of complete processes, including imports and files.
+Medians of several runs, contenders in turn.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Time panoptic quality against panopticapi, side by side, in fresh processes.
+"""Time panoptic quality against panopticapi, side by side, in new processes.
 
     python benchmarks/panoptic.py --panopticapi CHECKOUT [--peers-python PYTHON] [--pairs 1000]
 
-CHECKOUT is a clone of github.com/cocodataset/panopticapi, PYTHON one with NumPy and Pillow. The
-pairs are made of 640 x 480 pictures with 8 to 30 segments, ragged like those of people; the
-predictions are the truths moved, with a tenth of the segments merged or renamed. Beside the two
-stand readers that decode all pictures and do nothing else. CPU and wall seconds are of the whole
-process, imports and all; medians of several runs, contenders in turn.
+CHECKOUT is a clone of github.com/cocodataset/panopticapi, PYTHON an interpreter with NumPy and
+Pillow. The pairs are 640 x 480 images with 8 to 30 segments, with irregular outlines like those of
+people; the predictions are the truths shifted, with a tenth of the segments merged or renamed. For
+comparison, readers decode all images without evaluation. CPU and wall seconds are of complete
+processes, including imports; medians of several runs, contenders in turn.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ print(total)
 
 
 def make(folder: Path, pairs: int, seed: int = 1) -> None:
-    """Write the set, unless it is there."""
+    """Write the set, unless it exists."""
     import numpy as np
     import rasterio
 

@@ -1,10 +1,11 @@
-"""How many planted faults `evalengine diagnose` names first, among three, or not at all.
+"""Ranks of planted faults in the findings of `evalengine diagnose`: first, among three, or missing.
 
     python benchmarks/planted_faults.py
 
-Every fault is planted into tables of its own, made with a fixed seed, whose models are otherwise as
-good everywhere. A fault is named by a finding that holds all of its words (the column and value of
-the slice, or the labels, or what the warning speaks of). Prints a row a fault, and the counts.
+Every fault is planted into separate tables, made with a fixed seed, whose models are otherwise
+equally good everywhere. A finding names a fault if it contains all of its words (the column and
+value of the slice, or the labels, or the subject of the warning). Prints one row per fault, and the
+counts.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ FAULTS: list[tuple[str, str, Callable[[], tuple[Tables, Words]]]] = []
 
 
 def datums(rng: np.random.Generator, n: int) -> pl.DataFrame:
-    """Datums with what is known of them, each column for itself."""
+    """Return datums with independent columns of properties."""
     return pl.DataFrame(
         {
             "datum_id": [f"i{i:04d}" for i in range(n)],
@@ -40,7 +41,7 @@ def datums(rng: np.random.Generator, n: int) -> pl.DataFrame:
 
 
 def boxes(seed: int, n: int = 240) -> Tables:
-    """About 5 objects an image, and a detector that misses one in ten."""
+    """Return about 5 objects per image, and a detector that misses one in ten."""
     rng = np.random.default_rng(seed)
     images = datums(rng, n)
     of = np.repeat(np.arange(n), rng.poisson(5, n))
@@ -71,7 +72,7 @@ def boxes(seed: int, n: int = 240) -> Tables:
 
 
 def labelled(seed: int, n: int = 600) -> Tables:
-    """A classifier of five labels that is right nine times in ten."""
+    """Return a classifier of five labels that is right nine times in ten."""
     rng = np.random.default_rng(seed)
     items = datums(rng, n)
     true = rng.integers(0, 5, n)
@@ -92,7 +93,7 @@ def labelled(seed: int, n: int = 600) -> Tables:
 
 
 def ranked(seed: int, n: int = 150) -> Tables:
-    """Twenty documents a query, the two or three relevant ones mostly near the top."""
+    """Return twenty documents per query; the two or three relevant ones are mostly near the top."""
     rng = np.random.default_rng(seed)
     queries = datums(rng, n)
     rows, judged = [], []
@@ -127,8 +128,8 @@ WORDS = [
 ]
 
 
-def told(seed: int, n: int = 200) -> Tables:
-    """Answers that share most words with their references."""
+def answers(seed: int, n: int = 200) -> Tables:
+    """Return answers that share most words with their references."""
     rng = np.random.default_rng(seed)
     items = datums(rng, n)
     reference = [" ".join(rng.choice(WORDS, 14)) + f" {i}" for i in range(n)]
@@ -144,7 +145,7 @@ def told(seed: int, n: int = 200) -> Tables:
 
 
 def mapped(seed: int, n: int = 80) -> Tables:
-    """Label maps of three labels in stripes, with a few wrong pixels."""
+    """Return label maps of three labels in stripes, with a few wrong pixels."""
     rng = np.random.default_rng(seed)
     items = datums(rng, n)
     truth, found = {}, {}
@@ -158,39 +159,39 @@ def mapped(seed: int, n: int = 80) -> Tables:
 
 
 def ids(tables: Tables, **where: str) -> list[str]:
-    """Datums with these values."""
+    """Return the datums with these values."""
     chosen: list[str] = tables["datums"].filter(**where)["datum_id"].to_list()
     return chosen
 
 
 def within(tables: Tables, **where: str) -> pl.Expr:
-    """Whether a row is of one of them."""
+    """Return whether a row belongs to one of them."""
     return pl.col("datum_id").is_in(ids(tables, **where))
 
 
 def change(tables: Tables, side: str, **columns: Any) -> Tables:
-    """The tables, one side's columns changed."""
+    """Return the tables with changed columns of one side."""
     return {**tables, side: tables[side].with_columns(**columns)}
 
 
 def rows(tables: Tables, side: str, keep: Any) -> Tables:
-    """The tables, one side's rows filtered."""
+    """Return the tables with filtered rows of one side."""
     return {**tables, side: tables[side].filter(keep)}
 
 
 def luck(share: float, seed: int = 1) -> pl.Expr:
-    """True for about so many rows, at random."""
+    """Return True for a random share of the rows."""
     return pl.int_range(pl.len()).shuffle(seed=seed) < pl.len() * share
 
 
 def renamed(tables: Tables, side: str, names: dict[str, str], when: Any = True) -> Tables:
-    """The tables, labels of one side renamed in some rows."""
+    """Return the tables with labels of one side renamed in some rows."""
     new = pl.col("label_value").replace(names)
     return change(tables, side, label_value=pl.when(when).then(new).otherwise("label_value"))
 
 
 def moved(x: float, y: float, when: Any) -> dict[str, pl.Expr]:
-    """Boxes pushed aside in some rows by shares of their size."""
+    """Shift boxes in some rows by shares of their size."""
     width, height = pl.col("xmax") - pl.col("xmin"), pl.col("ymax") - pl.col("ymin")
     by = dict(zip(CORNERS, (x * width, y * height) * 2, strict=True))
     return {c: pl.when(when).then(pl.col(c) + by[c]).otherwise(pl.col(c)) for c in CORNERS}
@@ -202,7 +203,7 @@ CYCLE = {"car": "bus", "bus": "sign", "sign": "car"}
 
 
 def harder(task: str, t: Tables) -> Tables:
-    """The tables, with something honestly worse at night: what a model is, and no fault."""
+    """Return the tables with lower quality at night, a property of the model and no fault."""
     night = within(t, light="night")
     if task == "detection":
         return rows(t, P, ~night | luck(0.8, 7))
@@ -222,12 +223,12 @@ def plant(
     task: str, name: str, seed: int, make: Callable[[int], Tables],
     to: Callable[[Tables], Tables], *words: tuple[str, ...],
 ) -> None:  # fmt: skip
-    """Note a fault: what makes the tables, what breaks them, and the words that name it."""
+    """Register a fault: makers of sound and of broken tables, and the words that name it."""
     FAULTS.append((task, name, lambda: (to(make(seed)), list(words))))
 
 
 def copied(tables: Tables, share: float = 0.1) -> Tables:
-    """Some datums once more, under ids of their own."""
+    """Repeat some datums under new ids."""
     few = tables["datums"].head(int(share * tables["datums"].height))
     made = dict(tables)
     for side in (P, G, "datums"):
@@ -239,14 +240,14 @@ def copied(tables: Tables, share: float = 0.1) -> Tables:
 
 
 def turned(tables: Tables, **where: str) -> Tables:
-    """Predictions of these datums given to the next of them."""
+    """Give the predictions of these datums to the next of them."""
     some = ids(tables, **where)
     new = pl.col("datum_id").replace(dict(zip(some, some[1:] + some[:1], strict=True)))
     return change(tables, P, datum_id=new)
 
 
 def detection() -> None:
-    """Faults in boxes."""
+    """Register faults of boxes."""
     cam = {"camera": "rear"}
     add = lambda name, to, *words: plant("detection", name, len(FAULTS), boxes, to, *words)  # noqa: E731
     add("two names change places", lambda t: renamed(t, P, SWAP), ("bus", "car", "taken"),
@@ -306,7 +307,7 @@ def detection() -> None:
 
 
 def classification() -> None:
-    """Faults in labels of whole datums."""
+    """Register faults of labels of complete datums."""
     add = lambda name, to, *words: plant("classification", name, len(FAULTS), labelled, to, *words)  # noqa: E731
     noise = lambda t, **where: change(t, P, score=pl.when(within(t, **where)).then(  # noqa: E731
         pl.col("score").shuffle(seed=3)).otherwise("score"))  # fmt: skip
@@ -349,7 +350,7 @@ def classification() -> None:
 
 
 def retrieval() -> None:
-    """Faults in ranked lists."""
+    """Register faults of ranked lists."""
     add = lambda name, to, *words: plant("retrieval", name, len(FAULTS), ranked, to, *words)  # noqa: E731
     add("scores turned round in one city", lambda t: change(t, P, score=pl.when(within(
         t, city="Oslo")).then(-pl.col("score")).otherwise("score")), ("city", "Oslo"))  # fmt: skip
@@ -368,8 +369,8 @@ def retrieval() -> None:
 
 
 def text() -> None:
-    """Faults in answers."""
-    add = lambda name, to, *words: plant("text", name, len(FAULTS), told, to, *words)  # noqa: E731
+    """Register faults of answers."""
+    add = lambda name, to, *words: plant("text", name, len(FAULTS), answers, to, *words)  # noqa: E731
     cut = pl.col("text").str.split(" ").list.head(4).list.join(" ")
     only = lambda t, new, **where: change(  # noqa: E731
         t, P, text=pl.when(within(t, **where)).then(new).otherwise("text"))  # fmt: skip
@@ -384,7 +385,7 @@ def text() -> None:
 
 
 def segmentation() -> None:
-    """Faults in label maps."""
+    """Register faults of label maps."""
     add = lambda name, to, *words: plant("segmentation", name, len(FAULTS), mapped, to, *words)  # noqa: E731
 
     def each(t: Tables, to: Callable[[Any], Any], **where: str) -> Tables:
@@ -409,7 +410,7 @@ XYXY = {"xmin": "x_min_px", "ymin": "y_min_px", "xmax": "x_max_px", "ymax": "y_m
 
 
 def readings() -> Iterator[tuple[str, str, Any, Any, dict[str, Any]]]:
-    """Input that would be misread: fault, code, sound tables, broken tables, options of both."""
+    """Return misread input: fault, code, sound tables, broken tables, options of both."""
     one = boxes(7)
     one = {side: one[side].unique("datum_id", maintain_order=True) for side in (P, G)}
     moved_away = change(one, G, **{c: pl.col(c) + 500 for c in CORNERS})
@@ -473,7 +474,7 @@ def readings() -> Iterator[tuple[str, str, Any, Any, dict[str, Any]]]:
 
 
 def print_readings() -> None:
-    """A row a fault: which severity its rule has for it, and whether any warns of sound tables."""
+    """Print a row per fault: the severity of its rule, and whether any warns about sound tables."""
     print("| read wrong | rule | found as | sound tables |\n|---|---|---|---|")
     for name, code, sound, wrong, options in readings():
         said = []
@@ -483,14 +484,14 @@ def print_readings() -> None:
             except ChecksFailed as refused:
                 said.append({one.kind: "problem" for one in refused.problems})
             else:
-                told = {one.code: one.severity for one in card.findings}
-                said.append({k: v for k, v in told.items() if k == code or v == "warning"})
+                answers = {one.code: one.severity for one in card.findings}
+                said.append({k: v for k, v in answers.items() if k == code or v == "warning"})
         quiet = ", ".join(said[1]) or "quiet"
         print(f"| {name} | {code} | {said[0].get(code, 'not found')} | {quiet} |")
 
 
 def place(found: pl.DataFrame, words: Words) -> int | None:
-    """Which finding names the fault, from 1; None for none."""
+    """Return the rank of the finding that names the fault, from 1; None if there is none."""
     for at, said in enumerate(found["finding"], 1):
         if any(all(word in said for word in one) for one in words):
             return at
@@ -498,7 +499,7 @@ def place(found: pl.DataFrame, words: Words) -> int | None:
 
 
 def measured(*, distracted: bool = False) -> Iterator[tuple[str, str, int | None, str, float]]:
-    """Task, fault, place of the finding that names it, the first finding, CPU seconds."""
+    """Return task, fault, rank of the finding that names it, first finding, CPU seconds."""
     for task, name, make in FAULTS:
         tables, words = make()
         if distracted:
@@ -509,15 +510,15 @@ def measured(*, distracted: bool = False) -> Iterator[tuple[str, str, int | None
         begun = time.process_time()
         try:
             found = ee.diagnose(tables[P], tables[G], datums=tables["datums"], task=task).frame
-        except ee.EvalengineError as refused:  # what refuses the tables is the first finding
+        except ee.EvalengineError as refused:  # a refusal of the tables is the first finding
             found = pl.DataFrame({"finding": [str(refused)]})
         spent = time.process_time() - begun
         yield task, name, place(found, words), found["finding"].first() or "nothing", spent
 
 
 def unbroken(seeds: int = 4) -> Iterator[tuple[str, int, list[str]]]:
-    """Task, tables without a fault, and what is found in them that names a slice, label or copy."""
-    tasks = {"detection": boxes, "classification": labelled, "retrieval": ranked, "text": told,
+    """Return task, sound tables, and findings about them that name a slice, label or copy."""
+    tasks = {"detection": boxes, "classification": labelled, "retrieval": ranked, "text": answers,
              "segmentation": mapped}  # fmt: skip
     for task, make in tasks.items():
         said: list[str] = []
@@ -532,7 +533,7 @@ def unbroken(seeds: int = 4) -> Iterator[tuple[str, int, list[str]]]:
 
 
 def print_measured(*, distracted: bool) -> None:
-    """A row a fault, and the counts."""
+    """Print one row per fault, and the counts."""
     print("| task | planted | named | first finding | CPU s |\n|---|---|---:|---|---:|")
     places = []
     for task, name, at, said, spent in measured(distracted=distracted):

@@ -1,8 +1,8 @@
-"""Polygons that meet in images: the set of masks.py's section `pairs`, and who measures them.
+"""Overlapping polygons in images: the set of masks.py's section `pairs`, and its contenders.
 
 1 M ground truths and 5 M detections of 8 to 40 corners in 100 k images at scale 1. A contender
-finds the IoU of every pair of one image and label; its numbers are the sums of each image. Sets are
-written, and read by evalengine, so many images at a time, so that memory does not grow with them.
+computes the IoU of every pair of one image and label; its values are the sums per image. Sets are
+written, and read by evalengine, some images at a time, so that memory does not grow with them.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 import numpy as np
 
 IMAGES = 100_000  # at scale 1
-TRUTHS, FOUND = 10, 50  # an image
+TRUTHS, FOUND = 10, 50  # per image
 AT_ONCE = 5_000  # images in memory
 LABELS = 20
-EVERY = 100  # images, of which those in a loop do one
+EVERY = 100  # contenders in a loop process one of so many images
 HEIGHT, WIDTH = 480, 640
 
 
 def rows(shapes: list[Any], which: Any, box: Any) -> Any:
-    """Outlines in pixels as flat rings, a Series of List(List(Float64)).
+    """Return outlines in pixels as flat rings, a Series of List(List(Float64)).
 
     Args:
         shapes: outlines [corners, 2] that fill the unit square.
@@ -46,12 +46,12 @@ def rows(shapes: list[Any], which: Any, box: Any) -> Any:
 
 
 def images_at(scale: float) -> int:
-    """How many images there are at a share of the size."""
+    """Return the number of images at a share of the size."""
     return EVERY * max(1, round(IMAGES * scale / EVERY))
 
 
 def made(shapes: list[Any], rng: np.random.Generator, scale: float) -> dict[str, Any]:
-    """The set: both tables, rows by image, in frames of some images each."""
+    """Make the set: both tables, rows by image, in frames of some images each."""
     import shapely
 
     shapes = [shape for shape in shapes if shapely.Polygon(shape).is_valid]
@@ -66,7 +66,7 @@ def made(shapes: list[Any], rng: np.random.Generator, scale: float) -> dict[str,
 
 
 def drawn(shapes: list[Any], rng: np.random.Generator, first: int, images: int) -> dict[str, Any]:
-    """Both tables of some images."""
+    """Make both tables of some images."""
     import polars as pl
 
     extent = rng.uniform(20, 120, (images * TRUTHS, 2))
@@ -93,7 +93,7 @@ def drawn(shapes: list[Any], rng: np.random.Generator, first: int, images: int) 
 
 
 def evalengine(contender: str) -> Any:
-    """`evalengine-N`: N threads, some images after the other, so that no more are in memory."""
+    """`evalengine-N`: N threads, some images at a time to limit memory."""
     from concurrent.futures import ThreadPoolExecutor
 
     import polars as pl
@@ -145,7 +145,7 @@ Side = tuple[Any, list[Any]]  # labels and rings [corners, 2] of one image
 
 
 def images_of(folder: Path) -> Iterator[tuple[Side, Side]]:
-    """Every so many an image: its detections and ground truths."""
+    """Yield detections and ground truths of every n-th image."""
     import polars as pl
 
     sides = []
@@ -176,7 +176,7 @@ def in_a_loop(image: tuple[Side, Side]) -> float:
 
 
 def rasterised(image: tuple[Side, Side]) -> float:
-    """pycocotools' masks, label by label: numbers of whole pixels."""
+    """pycocotools' masks, label by label: counts of pixels."""
     from pycocotools import mask
 
     codes = [
@@ -195,7 +195,7 @@ def rasterised(image: tuple[Side, Side]) -> float:
 
 
 def peer(measured: Callable[[tuple[Side, Side]], float]) -> Any:
-    """A contender that does one image after the other, and every hundredth of them only."""
+    """Return a contender that processes every hundredth image, one after the other."""
     import polars  # noqa: F401
 
     def run(folder: Path, lap: Any) -> list[float]:

@@ -1,11 +1,11 @@
 """Time pycocotools' calls over evalengine against other evaluators that have them, side by side.
 
-    python benchmarks/pycocotools_calls.py objects files --peers-python PEERS/bin/python \\
+    python benchmarks/pycocotools_calls.py objects files --peers-python PEERS/bin/python \
         --write-docs
 
-`objects` begins with the dicts and lists that a training loop holds, `files` with COCO's two JSON
-files; the set is that of pycocotools_calls_data.py. How it is measured is in sections.py. PEERS is
-an environment with hotcoco, ultrafast-pycocotools, faster-coco-eval and pycocotools.
+`objects` begins with the dicts and lists of a training loop, `files` with COCO's two JSON files;
+the set is that of pycocotools_calls_data.py. sections.py describes the measurement. PEERS is an
+environment with hotcoco, ultrafast-pycocotools, faster-coco-eval and pycocotools.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def title(result: dict[str, Any]) -> str:
 
 
 def goals(result: dict[str, Any], peers: list[str]) -> list[Line]:
-    """CPU and wall against hotcoco, and against the best of the peers."""
+    """CPU and wall seconds against hotcoco, and against the best of the peers."""
     contenders = result["contenders"]
     lines: list[Line] = []
     for whose, some in (("hotcoco", ["hotcoco"]), ("the best peer", peers)):

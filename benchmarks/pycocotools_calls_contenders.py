@@ -1,9 +1,9 @@
-"""One evaluator, one process, one line of JSON: started by pycocotools_calls.py, once each time.
+"""Run one evaluator in one process; pycocotools_calls.py starts it once per measurement.
 
     python pycocotools_calls_contenders.py SECTION/CONTENDER FOLDER [WARM_UP_FOLDER]
 
-Prints what contender.py prints; the numbers are COCO's twelve of boxes. Needs nothing but the
-evaluator itself.
+Prints the line of JSON of contender.py; the values are COCO's twelve for boxes. Needs only the
+evaluator.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-# Last, so that this folder's module names hide none of the contenders' own dependencies.
+# Last, so that module names of this folder do not shadow the contenders' own dependencies.
 sys.path.append(str(Path(__file__).resolve().parent))
 
 from contender import AREAS_AND_CAPS, PEERS, Lap, Run, Version, answer
 
 OURS = "evalengine.compat.pycocotools"
 HAVE = {"evalengine-2": ("evalengine", f"{OURS}.coco", f"{OURS}.cocoeval", "COCOeval"), **PEERS}
-TAKE_DICTS = ("hotcoco", "ultrafast-pycocotools", "faster-coco-eval")  # in place of a file's name
+TAKE_DICTS = ("hotcoco", "ultrafast-pycocotools", "faster-coco-eval")  # in place of a file name
 
 
 def caller(name: str, *, files: bool) -> Run:
-    """An evaluator by pycocotools' calls."""
+    """Evaluator with pycocotools' calls."""
     _, data_module, module, evaluator = HAVE[name]
     coco = import_module(data_module).COCO
     coco_eval = getattr(import_module(module), evaluator)
@@ -47,7 +47,7 @@ def caller(name: str, *, files: bool) -> Run:
             results = truths.loadRes(str(paths[1]))
         else:
             rows = [json.loads(path.read_bytes()) for path in paths]
-            lap("rows", times=0)  # which a caller has
+            lap("rows", times=0)  # which a caller has in memory
             truths = of_rows(rows[0])
             results = truths.loadRes(rows[1])
         lap("load")
@@ -63,7 +63,7 @@ def caller(name: str, *, files: bool) -> Run:
 
 
 def prepare(name: str) -> tuple[Run, Version]:
-    """Import the contender; its function and its version."""
+    """Import the contender and return its function and version."""
     section, contender = name.split("/")
     return caller(contender, files=section == "files"), partial(version, HAVE[contender][0])
 

@@ -11,7 +11,7 @@ from making import Frames, Maker, main
 
 
 def objects(rng: np.random.Generator, scale: float) -> Frames:
-    """The small set of detection_data.py, or a share of its images."""
+    """Return the small set of detection_data.py, or a share of its images."""
     small = detection_data.SIZES["small"]
     shares = (round(scale * n) for n in (small.images, small.ground_truths, small.detections))
     images, truths, found = shares

@@ -2,12 +2,12 @@
 
     python benchmarks/regression.py [--rows 20000000] [--runs 3]
 
-One Parquet file of predictions, targets and a group. Contenders take turns, each in a process of
-its own with one thread, which has scored a small table before: evalengine; scikit-learn's functions
-(NumPy's for MeanError and Pearson) over the columns and over the rows of each group, cut out by
-Polars; Polars' own expressions; reading the three columns and one sum of all of them, below which
-nothing can be. CPU seconds from file to numbers, medians. Then intervals of three metrics, of all
-rows and with the groups.
+The input is one Parquet file of predictions, targets and a group. Contenders take turns, each in a
+separate process with one thread, which has scored a small table before: evalengine; scikit-learn's
+functions (NumPy's for MeanError and Pearson) over the columns and over the rows of each group,
+split by Polars; Polars' own expressions; and, as a lower limit, reading the three columns and
+summing them. Figures are medians of CPU seconds from file to values. Then intervals of three
+metrics, of all rows and with the groups.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ GROUPS = 100
 
 
 def write(path: Path, rows: int, seed: int = 0) -> None:
-    """Positive targets, and predictions that miss them by a fifth."""
+    """Write positive targets, and predictions that deviate by a fifth."""
     rng = np.random.default_rng(seed)
     target = rng.gamma(3, 20, rows) + 0.5
     pl.DataFrame(
@@ -132,7 +132,7 @@ INTERVALS_OF: dict[str, Callable[[Path], list[float]]] = {
 
 
 def measure(name: str, path: Path, small: Path) -> dict[str, Any]:
-    """CPU and wall seconds, peak memory and the numbers, in this process."""
+    """Return CPU and wall seconds, peak memory and values, in this process."""
     call = {**CONTENDERS, **INTERVALS_OF}[name]
     call(small)
     cpu, wall = time.process_time(), time.perf_counter()

@@ -6,8 +6,8 @@
 Two equal models (or, for power, one 4 points better) answer the same questions. Questions differ in
 difficulty, and seeds in quality. An alarm is p at most 0.05. `one seed` compares the first seed of
 each model, as is often done. The best possible test of the averages' difference knows its
-distribution: it finds differences beyond 95 % of those between equal models. Set i of a cell
-depends only on i, and is kept in FILE, where a run that was stopped goes on.
+distribution: it detects differences beyond 95 % of those between equal models. Set i of a cell
+depends only on i and is stored in FILE, from which an interrupted run continues.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ METRICS = "Accuracy", "F1"
 
 
 def runs(cell: str, i: int, gain: float) -> list[pl.DataFrame]:
-    """Tables of all seeds of the first model, then of the second."""
+    """Return tables of all seeds of the first model, then of the second."""
     seeds, n, spread = CELLS[cell]
     rng = np.random.default_rng([zlib.crc32(cell.encode()), i])
     target = rng.integers(0, 2, n)
@@ -52,7 +52,7 @@ def runs(cell: str, i: int, gain: float) -> list[pl.DataFrame]:
 
 
 def measured(cell: str, i: int, draws: int, gain: float) -> dict[str, list[float]]:
-    """p and difference of every number in one set."""
+    """Return p and difference of every metric in one set."""
     import evalengine as ee
 
     seeds = CELLS[cell][0]
@@ -73,12 +73,12 @@ def measured(cell: str, i: int, draws: int, gain: float) -> dict[str, list[float
 
 
 def pair(cell: str, i: int, draws: int) -> list[dict[str, list[float]]]:
-    """The set of equally good models, and that of a better second one."""
+    """Return a set of equally good models, and a set whose second model is better."""
     return [measured(cell, i, draws, gain) for gain in (0.0, GAIN)]
 
 
 def shares(equal: Array, better: Array) -> tuple[float, float, float]:
-    """False alarms, power, and the power of the best possible test, of [sets, 2] p and gaps."""
+    """Return false alarms, power, and the power of the best possible test."""
     known = np.quantile(np.abs(equal[:, 1]), 0.95)
     return (
         float((equal[:, 0] <= 0.05).mean()),

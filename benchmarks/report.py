@@ -1,9 +1,9 @@
-"""What the page of a run costs, and how large it is: `evalengine report` on saved runs.
+"""Cost and size of the page of a run: `evalengine report` on saved runs.
 
     python benchmarks/report.py [CASE ...] [--runs N] [--quick] [--write-docs]
 
-Each run is scored by `evalengine score --out`, its page made by `evalengine report`; both are whole
-processes with kernels compiled, which take turns.
+Each run is scored by `evalengine score --out`, and its page made by `evalengine report`. Both are
+complete processes with kernels compiled, in turn.
 """
 
 from __future__ import annotations
@@ -29,12 +29,13 @@ MOST_TIMES = 1.5
 
 @dataclass(frozen=True)
 class Case:
-    """A run of which a page is made.
+    """A run whose page is made.
 
     Attributes:
-        title: what the page of benchmarks calls it.
-        make: from a folder and the share of the full size to the arguments of ``score``.
-        held: whether the goal for CPU seconds is of it.
+        title: heading on the page of benchmarks.
+        make: function of a folder and the share of the full size; returns the arguments of
+            ``score``.
+        held: whether the target for CPU seconds applies.
     """
 
     title: str
@@ -43,7 +44,7 @@ class Case:
 
 
 def images(folder: Path, scale: float) -> list[str]:
-    """250,000 boxes on 5,000 images."""
+    """Make 250,000 boxes on 5,000 images."""
     import detection_data
 
     made = detection_data.make("small" if scale == 1 else "tiny")
@@ -51,7 +52,7 @@ def images(folder: Path, scale: float) -> list[str]:
 
 
 def binary(folder: Path, scale: float) -> list[str]:
-    """Scores of two classes."""
+    """Make scores of two classes."""
     import numpy as np
     import polars as pl
 
@@ -64,7 +65,7 @@ def binary(folder: Path, scale: float) -> list[str]:
 
 
 def many_labels(folder: Path, scale: float) -> list[str]:
-    """1,200 labels with names, 120,000 rows, 300 slices."""
+    """Make 1,200 labels with names, 120,000 rows, 300 slices."""
     import numpy as np
     import polars as pl
 
@@ -80,7 +81,7 @@ def many_labels(folder: Path, scale: float) -> list[str]:
 
 
 def example(*names: str) -> Callable[[Path, float], list[str]]:
-    """A bundled example."""
+    """Use a bundled example."""
     return lambda folder, scale: [str(EXAMPLES / f"{name}.parquet") for name in names]
 
 
@@ -114,15 +115,15 @@ class Measured:
 
 
 def made(name: str, folder: Path, scale: float) -> list[str]:
-    """The arguments of ``score`` for a case, its tables written."""
+    """Write the tables of a case and return the arguments of ``score``."""
     return CASES[name].make(folder, scale)
 
 
 def measured(name: str, runs: int, scale: float) -> Measured:
-    """The run and the page, in turns."""
+    """Measure the run and the page, in turn."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        # In a process of its own: the peak memory of what is measured begins at this one's.
+        # In a separate process: a child's peak memory begins at this one's.
         fresh = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(1, mp_context=fresh) as maker:
             tables = maker.submit(made, name, folder, scale).result()
@@ -130,7 +131,7 @@ def measured(name: str, runs: int, scale: float) -> Measured:
         score = [COMMAND, "score", *tables, "--out", saved, "--overwrite", "--format", "csv"]
         report = [COMMAND, "report", saved, "-o", page]
         for command in (score, report):
-            measuring.spawn(command)  # kernels compiled, files read once
+            measuring.spawn(command)  # kernels compiled, files cached
         every = [(measuring.spawn(score), measuring.spawn(report)) for _ in range(runs)]
         megabytes = page.stat().st_size / 1e6
     run, report_made = (_median([one[side] for one in every]) for side in (0, 1))
@@ -145,7 +146,7 @@ def _median(some: list[measuring.Process]) -> measuring.Process:
 
 
 def section(found: dict[str, Measured], runs: int) -> str:
-    """The section of the page of benchmarks."""
+    """Format the section of the page of benchmarks."""
     lines = [
         "## Cost of a report",
         "",

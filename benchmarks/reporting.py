@@ -50,7 +50,7 @@ confusion matrix, per class, three slice columns and all frames made, against th
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:
-    """A Markdown table whose first column is text and the rest figures."""
+    """Format a Markdown table whose first column is text and the others figures."""
     lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
@@ -60,7 +60,7 @@ def seconds(value: float | None) -> str:
 
 
 def quotient(value: float) -> str:
-    """Two decimals, or one significant digit where those would be zeros."""
+    """Format with two decimals, or with one significant digit if those would be zeros."""
     return f"{value:.2f}" if value >= 0.01 or not value else f"{value:.1g}"
 
 
@@ -71,7 +71,7 @@ def relative(value: float | None, best: float | None) -> str:
 def best(
     contenders: dict[str, Any], kind: str, key: str, peers: Collection[str] = PEERS
 ) -> float | None:
-    """The lowest figure among the peers that compute the same numbers."""
+    """Return the lowest figure among the peers that compute the same values."""
     values = [contenders[n][kind][key] for n in peers if n in contenders and contenders[n][kind]]
     return min(values, default=None)
 
@@ -91,8 +91,8 @@ def in_process_table(contenders: dict[str, Any], reference: str | None) -> str:
     rows = []
     for name, contender in contenders.items():
         f = contender[kind]
-        split = "load_wall" in f  # reading could be timed apart
-        same = contender["difference"] is not None  # else other work: no ratio
+        split = "load_wall" in f  # reading was timed separately
+        same = contender["difference"] is not None  # otherwise the work differs: no ratio
         rows.append(
             [
                 NAMES.get(name, f"{name} {contender['version']}"),
@@ -134,7 +134,7 @@ def whole_table(
 
 
 def goals(size: str, contenders: dict[str, Any]) -> str:
-    """The project's targets for this size beside what was measured."""
+    """Project targets of this size next to the measured figures."""
     ours, alone = contenders.get("evalengine-2"), contenders.get("evalengine-1")
     everything = contenders.get("evalengine-2-all")
     if not ours or best(contenders, "whole", "wall") is None:
@@ -167,7 +167,7 @@ def goals(size: str, contenders: dict[str, Any]) -> str:
         [name, f"{value:.2f}", f"{limit:.2f}", "reached" if value <= limit else "**missed**"]
         for name, value, limit in lines
     ]
-    # Speed counts for nothing if the numbers are others.
+    # Speed does not count if the values differ.
     gap = ours["difference"]
     if gap is not None:
         verdict = "reached" if gap == 0 else "**missed**"
@@ -202,7 +202,7 @@ def scoring(result: dict[str, Any]) -> list[str]:
 
 
 def footer(result: dict[str, Any], runs: str, script: str = "detection", more: str = "") -> str:
-    """Where, when and how it was measured; `more`: further options of the command."""
+    """Describe machine, date and method; `more`: further options of the command."""
     m = result["machine"]
     return (
         f"{m['cpu']}, {m['cores']} cores (shared; load average {m['load_average']} at the start), "
@@ -213,14 +213,14 @@ def footer(result: dict[str, Any], runs: str, script: str = "detection", more: s
 
 
 def section(result: dict[str, Any]) -> str:
-    """One section, heading and body."""
+    """Format one section, heading and body."""
     name = result["section"]
     parts = [f"## {TITLES[name]}", *scoring(result)]
     return "\n\n".join(part.rstrip() for part in parts)
 
 
 def write_docs(name: str, text: str, folder: Path = PAGES) -> None:
-    """Put one section in place of its predecessor, or on a page of its own."""
+    """Replace the section of the same name, or write it to a separate page."""
     begin, end = (f"<!-- benchmark {name}: {mark} -->\n" for mark in ("begin", "end"))
     text = f"{begin}{text}\n{end}"
     pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)

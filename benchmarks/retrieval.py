@@ -1,13 +1,13 @@
-"""Time evalengine's retrieval against other ways to the same numbers, side by side.
+"""Time evalengine's retrieval against other ways to the same values, side by side.
 
-    python benchmarks/retrieval.py ids texts chunks --peers-python PEERS/bin/python \\
+    python benchmarks/retrieval.py ids texts chunks --peers-python PEERS/bin/python \
         --continuous-python CONTINUOUS/bin/python --trec-eval TREC_EVAL --write-docs
 
 `ids` ranks documents by their ids; `texts` and `chunks` match the same texts by ROUGE-L and by the
 chunk rule. The sets are those of retrieval_data.py; `--scale 0.02` tries everything on small ones.
-How they are measured is in sections.py. PEERS is an environment with pytrec_eval-terrier,
-ir-measures, ranx, polars and pyarrow, CONTINUOUS one with continuous-eval and polars, TREC_EVAL
-the program trec_eval.
+sections.py describes the measurement. PEERS is an environment with pytrec_eval-terrier,
+ir-measures, ranx, polars and pyarrow, CONTINUOUS one with continuous-eval and polars, TREC_EVAL the
+program trec_eval.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""One evaluator, one process, one line of JSON: started by retrieval.py, once per measurement.
+"""Run one evaluator in one process; retrieval.py starts it once per measurement.
 
     python retrieval_contenders.py SECTION/CONTENDER FOLDER [WARM_UP_FOLDER]
 
-Prints what contender.py prints: wall and CPU seconds of the import and of the step from files to
-numbers, the peak resident memory, and the numbers. Needs nothing but the evaluator itself; those of
-texts are in retrieval_texts.py. The numbers of ids are the means of nDCG@10, average precision,
+Prints the line of JSON of contender.py: wall and CPU seconds of the import and of the step from
+files to values, the peak resident memory, and the values. Needs only the evaluator; contenders on
+texts are in retrieval_texts.py. The values of ids are the means of nDCG@10, average precision,
 reciprocal rank and recall@100, in this order.
 """
 
@@ -20,12 +20,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-# Last, so that this folder's module names hide none of the contenders' own dependencies.
+# Last, so that module names of this folder do not shadow the contenders' own dependencies.
 sys.path.append(str(Path(__file__).resolve().parent))
 
 from contender import Run, Version, answer, in_one_step
 
-Numbers = Callable[[Path], Any]  # from a section's folder to its numbers, in the section's order
+Numbers = Callable[[Path], Any]  # from a section's folder to its values, in the section's order
 METRICS = ("nDCG@10", "MAP", "MRR", "Recall@100")
 
 
@@ -44,7 +44,7 @@ def evalengine(contender: str) -> Numbers:
 
 
 def polars(contender: str) -> Numbers:
-    """Ranks over a window, or from one sort of all rows; then the judged rows alone."""
+    """Ranks over a window, or from one sort of all rows; then only the judged rows."""
     import polars as pl
 
     query = pl.col("query_id")
@@ -87,7 +87,7 @@ def polars(contender: str) -> Numbers:
 
 
 def nested(path: Path, column: str) -> dict[str, dict[str, Any]]:
-    """`{query: {document: value}}`, queries in order; grouped by Polars."""
+    """Return `{query: {document: value}}`, queries in order; grouped by Polars."""
     import polars as pl
 
     grouped = pl.scan_parquet(path).group_by("query_id").agg("doc_id", column).sort("query_id")
@@ -98,7 +98,7 @@ def nested(path: Path, column: str) -> dict[str, dict[str, Any]]:
 
 
 def dictionaries(folder: Path) -> tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]]:
-    """Judgments and run, as Python's evaluators take them."""
+    """Return judgments and run in the form of Python evaluators."""
     return nested(folder / "qrels.parquet", "relevance"), nested(folder / "run.parquet", "score")
 
 
@@ -145,7 +145,7 @@ def ranx(_: str) -> Numbers:
 
 
 def trec_eval(_: str) -> Numbers:
-    """The program itself, on lines of text that were written beforehand; it prints four digits."""
+    """The program, on text files that were written before; it prints four digits."""
     measures = {
         "ndcg_cut_10": "ndcg_cut.10",
         "map": "map",
@@ -179,7 +179,7 @@ MAKERS: dict[str, Callable[[str], Numbers]] = {
     "ranx": ranx,
     "trec_eval": trec_eval,
 }
-VERSIONS: dict[str, Version] = {  # where it is not that of the distribution of the same name
+VERSIONS: dict[str, Version] = {  # if it differs from the name of the distribution
     "evalengine": partial(version, "evalengine"),
     "polars": partial(version, "polars"),
     "pytrec_eval": partial(version, "pytrec_eval-terrier"),
@@ -189,12 +189,12 @@ VERSIONS: dict[str, Version] = {  # where it is not that of the distribution of 
 
 
 def of_start(entries: dict[str, Any], contender: str) -> Any:
-    """The entry whose key a contender's name starts with, or None."""
+    """Return the entry whose key a contender's name starts with, or None."""
     return next((entry for start, entry in entries.items() if contender.startswith(start)), None)
 
 
 def prepare(name: str) -> tuple[Run, Version]:
-    """Import the contender; its function and its version."""
+    """Import the contender and return its function and version."""
     section, contender = name.split("/")
     version_of = of_start(VERSIONS, contender) or partial(version, contender)
     if section == "ids":

@@ -2,17 +2,17 @@
 
     python benchmarks/retrieval_data.py ids texts --scale 0.02
 
-writes `benchmarks/.data/retrieval/<section>/`, with `-<scale>` behind it unless that is 1:
+writes `benchmarks/.data/retrieval/<section>/`, with the suffix `-<scale>` unless that is 1:
 
-- ids: run.parquet (query_id, doc_id, score), 1,000 documents a query, and qrels.parquet (query_id,
-  doc_id, relevance), 50 judgments a query of 0, 1 and 2, about 30 of them on documents that were
-  retrieved, more of them high up than low down; ids are strings, rows in random order; run.txt and
-  qrels.txt are the same rows as trec_eval reads them. A query has no score twice, and single
-  precision holds every score, so that no way of breaking ties is better than another.
-- texts: table.parquet (query_id, retrieved, relevant), lists of 20 and 5 texts a query of 300 words
-  in sentences, the words' frequencies falling as their ranks rise (Zipf). Of the retrieved, 4 are a
-  gold of which 5 to 50 percent of the words are others; none to all of the golds are there as a
-  conversation has them, behind a date and a speaker; the rest have nothing to do with the golds.
+- ids: run.parquet (query_id, doc_id, score), 1,000 documents per query, and qrels.parquet
+  (query_id, doc_id, relevance), 50 judgments of 0, 1 and 2 per query, about 30 of them on
+  retrieved documents, more of them at high ranks; ids are strings, rows in random order; run.txt
+  and qrels.txt are the same rows in trec_eval's format. Scores within a query are distinct and
+  exact in single precision, so that ties cannot favour any contender.
+- texts: table.parquet (query_id, retrieved, relevant), lists of 20 and 5 texts per query of 300
+  words in sentences, with Zipf frequencies of words. Of the retrieved texts, 4 are a relevant one
+  with 5 to 50 percent of the words replaced; none to all of the relevant ones are included as in
+  a conversation, after a date and a speaker; the rest are unrelated.
 
 A seed fixes everything.
 """
@@ -38,9 +38,9 @@ I64 = NDArray[np.int64]
 
 
 def doc_ids(rng: np.random.Generator, queries: int) -> I64:
-    """Documents [queries, DEPTH + JUDGED] of a corpus, none twice in a query."""
+    """Return distinct documents [queries, DEPTH + JUDGED] of a corpus."""
     start = rng.integers(0, CORPUS, (queries, 1))
-    step = rng.integers(1, CORPUS // 10, (queries, 1)) * 10 + 1  # prime to the corpus's size
+    step = rng.integers(1, CORPUS // 10, (queries, 1)) * 10 + 1  # coprime to the corpus's size
     return np.asarray((start + step * np.arange(DEPTH + JUDGED)) % CORPUS)
 
 
@@ -48,10 +48,10 @@ def ids(rng: np.random.Generator, scale: float) -> Frames:
     queries = round(QUERIES * scale)
     docs = doc_ids(rng, queries)
     steps = rng.integers(1, 64, (queries, DEPTH))
-    score = steps[:, ::-1].cumsum(axis=1)[:, ::-1] / 1024  # falling, 16 bits at most
+    score = steps[:, ::-1].cumsum(axis=1)[:, ::-1] / 1024  # descending, 16 bits at most
     assert (score.astype(np.float32) == score).all()
     assert (np.diff(score) < 0).all()
-    # Draws without replacement, document r with a chance that falls as 1 / (r + 10).
+    # Sampling without replacement; document r has a probability in proportion to 1 / (r + 10).
     waits = rng.exponential(size=(queries, DEPTH)) * (np.arange(DEPTH) + 10)
     near = np.argsort(waits, axis=1)[:, :JUDGED]
     retrieved = np.arange(JUDGED) < rng.binomial(JUDGED, 0.6, (queries, 1))
@@ -82,7 +82,7 @@ def ids(rng: np.random.Generator, scale: float) -> Frames:
 
 
 def vocabulary(rng: np.random.Generator) -> list[str]:
-    """Made-up words, the frequent ones short."""
+    """Return made-up words; the frequent ones are short."""
     words: dict[str, None] = {}
     while len(words) < VOCABULARY:
         count = 1 + int(np.log10(len(words) + 1) / 1.5 + rng.random())
@@ -100,7 +100,7 @@ def texts(rng: np.random.Generator, scale: float) -> Frames:
         return np.asarray(np.searchsorted(reach, rng.random(shape)).clip(max=VOCABULARY - 1))
 
     def written(text: I64) -> str:
-        """Sentences of 5 to 25 words."""
+        """Return sentences of 5 to 25 words."""
         ends = rng.integers(5, 26, WORDS // 5).cumsum()
         parts = np.split(words[text], ends[ends < WORDS])
         return " ".join(" ".join(part).capitalize() + "." for part in parts)

@@ -1,4 +1,4 @@
-"""The retrieval benchmark's results as Markdown."""
+"""Results of the retrieval benchmark as Markdown."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def title(result: dict[str, Any]) -> str:
 
 
 def goals(result: dict[str, Any], peers: list[str]) -> list[Line]:
-    """Ratios to the best peers; no limit was set beforehand."""
+    """Ratios to the best peers; no target was set in advance."""
     contenders = result["contenders"]
     return [
         (what, ratio(contenders, kind, figure, peers), None)
@@ -72,7 +72,7 @@ page = partial(
         ways=WAYS,
         more=", and groups",
         notes=NOTES,
-        within={"trec_eval": 0.50001e-4},  # four digits printed
+        within={"trec_eval": 0.50001e-4},  # four digits are printed
         options={"ids": " --trec-eval TREC_EVAL", "texts": CONTINUOUS},
     ),
 )

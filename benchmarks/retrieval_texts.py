@@ -1,6 +1,6 @@
-"""Contenders on texts: what they retrieved and what is relevant, two lists of texts a query.
+"""Contenders on texts: retrieved and relevant ones, two lists of texts per query.
 
-The numbers of `texts` are precision, recall and F1 of every query, query after query; those of
+The values of `texts` are precision, recall and F1 of every query, query after query; those of
 `chunks` the means of RetrievalRecall, RetrievalRecallAll and RetrievalNDCGAny, each at every k.
 """
 
@@ -50,8 +50,8 @@ def evalengine(section: str, contender: str) -> Run:
 
 
 def continuous_eval(_section: str, _contender: str) -> Run:
-    """The package itself on a sample of the queries; reading them all counts once."""
-    os.environ["CONTINUOUS_EVAL_DO_NOT_TRACK"] = "true"  # it reports every use over the network
+    """The package on a sample of the queries; the time to read all of them counts once."""
+    os.environ["CONTINUOUS_EVAL_DO_NOT_TRACK"] = "true"  # disables its telemetry
     import polars as pl
     from continuous_eval.metrics.retrieval import PrecisionRecallF1, RougeChunkMatch
 
@@ -72,7 +72,7 @@ def continuous_eval(_section: str, _contender: str) -> Run:
 
 
 def forms_of(chunk: str) -> list[str]:
-    """What a chunk's original may hold of it: its text, plain or as JSON writes it."""
+    """Return forms of a text that a chunk's original may contain: plain or escaped as in JSON."""
     if chunk.startswith("Date: "):
         chunk = chunk.partition("\n")[2]
     forms = [chunk, json.dumps(chunk)]
@@ -86,7 +86,7 @@ def gain(found: list[bool]) -> float:
 
 
 def plain_python(_section: str, _contender: str) -> Run:
-    """REMem's chunk rule on lists of strings, each pair met once."""
+    """REMem's chunk rule on lists of strings; each pair is compared once."""
     import polars as pl
 
     def of_query(retrieved: list[str], relevant: list[str]) -> list[float]:

@@ -1,18 +1,17 @@
-"""Tables beyond memory: generated, scored within a limit, held against a run in memory.
+"""Tables beyond memory: generated, scored within a limit, and compared with a run in memory.
 
     python benchmarks/scale.py --images 10e6 20e6 --in-memory 1e6 --limit 2GB --folder /mnt/large
     python benchmarks/scale.py --task classification --images 5e6 --in-memory 1e6 --limit 2GB
     python benchmarks/scale.py --task judged --images 4.2e5 --in-memory 4.2e5 --limit 1GiB
 
-``--images`` says how many images are made and scored within the limit, one run after the other;
-with about ten detections and five ground truths each, or ten scored labels and one truth each; or
-so many datums with verdicts, pairs of texts, or pairs of label maps.
-``--in-memory`` is how many are scored in memory for the rate to compare with. Every run is a fresh
-process. Tables that are there from an earlier run are used again; ``--tidy`` deletes each after its
-run. ``--group`` is a control group, such as /sys/fs/cgroup/memory/mine, whose limit you have set:
-the runs with a limit join it, so that the system enforces it. ``--resume`` skips runs that an
-interrupted call has finished in the same folder. ``--write-docs`` puts the figures into
-docs/benchmarks/.
+``--images`` is the number of images that are made and scored within the limit, one run after the
+other. Each has about ten detections and five ground truths, or ten scored labels and one truth; for
+other tasks it is the number of datums with verdicts, pairs of texts, or pairs of label maps.
+``--in-memory`` is the number that is scored in memory, to compare rates. Every run is a new
+process. Tables of an earlier run are used again; ``--tidy`` deletes each after its run. ``--group``
+is a control group, such as /sys/fs/cgroup/memory/mine, whose limit you have set: runs with a limit
+join it, so that the system enforces it. ``--resume`` skips runs that an interrupted call has
+finished in the same folder. ``--write-docs`` writes the figures into docs/benchmarks/.
 """
 
 from __future__ import annotations
@@ -72,12 +71,12 @@ def make(folder: Path, task: str, images: int) -> None:
 
 
 def table_file(folder: Path, task: str, side: str, images: int) -> Path:
-    """Where a table stands."""
+    """Return the path of a table."""
     return folder / f"{task}-{side}-{images}.parquet"
 
 
 def detections(rng: Any, first: int, many: int) -> dict[str, Any]:
-    """Predictions and ground truths of some images, as Arrow tables."""
+    """Make predictions and ground truths of some images, as Arrow tables."""
     import numpy as np
     import pyarrow as pa
 
@@ -113,7 +112,7 @@ def detections(rng: Any, first: int, many: int) -> dict[str, Any]:
 
 
 def scored_labels(rng: Any, first: int, many: int) -> dict[str, Any]:
-    """Ten scored labels and one true label of some images, as Arrow tables."""
+    """Make ten scored labels and one true label of some images, as Arrow tables."""
     import numpy as np
     import pyarrow as pa
 
@@ -144,7 +143,7 @@ DRAWN: dict[str, Callable[[Any, int, int], dict[str, Any]]] = {
 def score(
     folder: Path, task: str, images: int, limit: str, executor: str | None, threads: int | None
 ) -> None:
-    """Score in this process and print what there was, as JSON."""
+    """Score in this process and print the results as JSON."""
     import evalengine as ee
 
     given: dict[str, Any] = {"task": task, "threads": threads, "executor": executor}
@@ -169,7 +168,7 @@ def score(
 
 
 def sides_of(task: str) -> tuple[str, ...]:
-    """The tables of a task."""
+    """Return the tables of a task."""
     return scale_data.SIDES.get(task, ("predictions", "truths"))
 
 
@@ -177,14 +176,14 @@ FRAMES = ("metrics", "curves")
 
 
 def hash_of(text: str) -> str:
-    """A few digits that tell results apart."""
+    """Return a short hash that distinguishes results."""
     import hashlib
 
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def measured(arguments: argparse.Namespace, images: int, limit: str) -> dict[str, Any]:
-    """One run in a fresh process, with its cost."""
+    """Measure one run in a new process."""
     command: list[str | Path] = [
         sys.executable, __file__, "--child", limit, "--images", str(images), "--folder",
         arguments.folder, "--executor", arguments.executor, "--task", arguments.task,
@@ -214,7 +213,7 @@ def measured(arguments: argparse.Namespace, images: int, limit: str) -> dict[str
 
 
 def lines(task: str, runs: list[dict[str, Any]], command: str, *, group: bool) -> str:
-    """The runs as Markdown."""
+    """Format the runs as Markdown."""
     plain = next((run for run in runs if not run["limit"]), None)
     out = [
         HEADINGS[task][0],
@@ -264,7 +263,7 @@ def lines(task: str, runs: list[dict[str, Any]], command: str, *, group: bool) -
 
 
 def rate(run: dict[str, Any]) -> float:
-    """CPU seconds per row."""
+    """Return CPU seconds per row."""
     return float(run["cpu"] / run["rows"])
 
 

@@ -1,17 +1,17 @@
-"""Tables of other tasks than boxes and scored labels for ``scale.py`` and ``slopes.py``."""
+"""Tables of tasks other than boxes and scored labels for ``scale.py`` and ``slopes.py``."""
 
 from __future__ import annotations
 
 from typing import Any
 
-VERDICTS = 12  # of a datum, four of each of three metrics
-WORDS = 20  # of a text
+VERDICTS = 12  # per datum, four of each of three metrics
+WORDS = 20  # per text
 SIDE = 256  # pixels
 CLASSES = 19
 
 
 def verdicts(rng: Any, first: int, many: int) -> dict[str, Any]:
-    """Verdicts of three metrics on some datums, some of them failed or of no word."""
+    """Make verdicts of three metrics on some datums, some of them failed or without a word."""
     import numpy as np
     import polars as pl
 
@@ -33,7 +33,7 @@ def verdicts(rng: Any, first: int, many: int) -> dict[str, Any]:
 
 
 def texts(rng: Any, first: int, many: int) -> dict[str, Any]:
-    """Pairs of texts whose words are drawn alike, as rare as those of a language."""
+    """Make pairs of texts whose words have frequencies like those of a language."""
     import numpy as np
     import pyarrow as pa
 
@@ -47,7 +47,7 @@ def texts(rng: Any, first: int, many: int) -> dict[str, Any]:
 
 
 def label_maps(rng: Any, first: int, many: int) -> dict[str, Any]:
-    """Label maps of squares, four fifths of which are found."""
+    """Make label maps of squares, four fifths of which are found."""
     import numpy as np
     import pyarrow as pa
 
@@ -65,13 +65,13 @@ def label_maps(rng: Any, first: int, many: int) -> dict[str, Any]:
     return sides
 
 
-DOCUMENTS = 50  # of a query; a tenth of them is judged
+DOCUMENTS = 50  # per query; a tenth of them is judged
 MODELS = 12
-FRAMES = 100  # of a video
+FRAMES = 100  # per video
 
 
 def documents(rng: Any, first: int, many: int) -> dict[str, Any]:
-    """Ranked documents of some queries, and their judgments."""
+    """Make ranked documents of some queries, and their judgments."""
     import numpy as np
     import pyarrow as pa
 
@@ -88,7 +88,7 @@ def documents(rng: Any, first: int, many: int) -> dict[str, Any]:
 
 
 def numbers(rng: Any, first: int, many: int) -> dict[str, Any]:
-    """Predicted numbers and their targets."""
+    """Make predicted numbers and their targets."""
     import numpy as np
     import pyarrow as pa
 
@@ -99,7 +99,7 @@ def numbers(rng: Any, first: int, many: int) -> dict[str, Any]:
 
 
 def values(rng: Any, first: int, many: int) -> dict[str, Any]:
-    """Values of three metrics on some datums."""
+    """Make values of three metrics on some datums."""
     import numpy as np
     import polars as pl
 
@@ -110,7 +110,7 @@ def values(rng: Any, first: int, many: int) -> dict[str, Any]:
 
 
 def bouts(rng: Any, first: int, many: int) -> dict[str, Any]:
-    """Preferences between two of some models."""
+    """Make preferences between two of some models."""
     import numpy as np
     import polars as pl
 
@@ -124,7 +124,7 @@ def bouts(rng: Any, first: int, many: int) -> dict[str, Any]:
 
 
 def entities(rng: Any, first: int, many: int) -> dict[str, Any]:
-    """Scored spans of some texts, and true ones."""
+    """Make scored spans of some texts, and true ones."""
     import numpy as np
     import pyarrow as pa
 
@@ -144,7 +144,7 @@ def entities(rng: Any, first: int, many: int) -> dict[str, Any]:
 
 
 def tracks(rng: Any, first: int, many: int) -> dict[str, Any]:
-    """Boxes of five objects in a hundred frames of some videos, and of their tracks."""
+    """Make boxes of five objects in a hundred frames of some videos, and of their tracks."""
     import numpy as np
     import pyarrow as pa
 

@@ -20,7 +20,7 @@ from reporting import (
     whole_table,
 )
 
-AGREE = 1e-9  # a peer whose numbers are further off is measured, but none to be measured against
+AGREE = 1e-9  # a peer whose values are further off is measured, but not compared with
 OURS = {"evalengine-1": "**evalengine**, 1 thread", "evalengine-2": "**evalengine**, 2 threads"}
 ABOUT = """\
 From Parquet to numbers, every measurement in a fresh process, contenders taking turns. CPU is
@@ -30,23 +30,23 @@ without a reader of their own Polars reads{more}. *Values* are compared with {re
 in every run.
 """
 
-Line = tuple[str, float | None, float | None]  # what, measured, at most
+Line = tuple[str, float | None, float | None]  # comparison, measured figure, maximum
 
 
 @dataclass(frozen=True)
 class Words:
-    """What a benchmark's pages say.
+    """Texts of a benchmark's pages.
 
     Attributes:
-        benchmark: its script's name.
+        benchmark: name of its script.
         title: heading of a result's section.
-        goals: what is compared in its last table.
-        names: our contenders.
-        ways: peers that have several ways, or none of their own, `{}` being the version.
+        goals: comparisons in its last table.
+        names: contenders of evalengine.
+        ways: names of peers with several methods, or none of their own; `{}` is the version.
         about: how all sections are measured.
-        more: what else Polars does for those without a reader.
-        notes: section -> what has to be known of it.
-        within: peer -> largest difference of its numbers that is agreement, where not `AGREE`.
+        more: work of Polars for contenders without a reader.
+        notes: section -> notes.
+        within: peer -> largest difference of its values that is agreement, unless `AGREE`.
         options: section -> further options of the command that repeats it.
     """
 
@@ -62,12 +62,12 @@ class Words:
     options: Mapping[str, str] = field(default_factory=dict)
 
     def agrees(self, name: str, contender: dict[str, Any]) -> bool:
-        """Whether a contender's numbers are the reference's."""
+        """Return whether a contender's values are those of the reference."""
         return bool(contender["difference"] <= self.within.get(name, AGREE))
 
 
 def names_of(words: Words, contenders: dict[str, Any]) -> dict[str, str]:
-    """What each contender is called."""
+    """Return the name of each contender."""
     return dict(words.names) | {
         name: words.ways.get(name, name + " {}").format(contender["version"])
         for name, contender in contenders.items()
@@ -76,12 +76,12 @@ def names_of(words: Words, contenders: dict[str, Any]) -> dict[str, str]:
 
 
 def is_ours(name: str) -> bool:
-    """Whether a contender is evalengine, in whatever way: never a peer."""
+    """Return whether a contender is evalengine in any variant, which is never a peer."""
     return name.startswith("evalengine")
 
 
 def peers_of(words: Words, contenders: dict[str, Any]) -> list[str]:
-    """The peers that agree and did all the work, or, if none did, a part of it."""
+    """Return the peers that agree and did all the work or, if none did, a part of it."""
     agreeing = [
         name
         for name, contender in contenders.items()
@@ -91,7 +91,7 @@ def peers_of(words: Words, contenders: dict[str, Any]) -> list[str]:
 
 
 def ratio(contenders: dict[str, Any], kind: str, figure: str, peers: list[str]) -> float | None:
-    """Two threads' figure, over the lowest of the peers'; None where one of them has none."""
+    """Return two threads' figure divided by the lowest of the peers'; None if one has none."""
     ours, peer = contenders["evalengine-2"][kind], best(contenders, kind, figure, peers)
     return ours[figure] / peer if ours and peer else None
 
@@ -116,7 +116,7 @@ def in_process_table(result: dict[str, Any], peers: list[str], names: dict[str, 
 
 
 def goals(words: Words, result: dict[str, Any], peers: list[str]) -> str:
-    """The project's targets for this section beside what was measured."""
+    """Project targets of this section next to the measured figures."""
     contenders = result["contenders"]
     if not peers or not contenders.get("evalengine-2", {}).get("whole"):
         return ""
@@ -125,7 +125,7 @@ def goals(words: Words, result: dict[str, Any], peers: list[str]) -> str:
         if value is not None:
             verdict = "" if limit is None else "reached" if value <= limit else "**missed**"
             rows.append([name, quotient(value), "" if limit is None else f"{limit:.2f}", verdict])
-    # Speed counts for nothing if the numbers are others.
+    # Speed does not count if the values differ.
     gap = max(c["difference"] for name, c in contenders.items() if is_ours(name))
     verdict = "reached" if gap <= AGREE else "**missed**"
     rows.append(["largest difference in the values", f"{gap:.1e}", f"{AGREE:.0e}", verdict])
@@ -133,7 +133,7 @@ def goals(words: Words, result: dict[str, Any], peers: list[str]) -> str:
 
 
 def page(words: Words, result: dict[str, Any]) -> str:
-    """One section, heading and body."""
+    """Format one section, heading and body."""
     contenders, section = result["contenders"], result["section"]
     names, peers = names_of(words, contenders), peers_of(words, contenders)
     reference = names.get(result["reference"], "none").split(",")[0]

@@ -1,8 +1,8 @@
-"""A benchmark of several sections: its command line, its turns, its comparison with a reference.
+"""A benchmark of several sections: command line, turns, and comparison with a reference.
 
-classification.py and retrieval.py say what their sections are; what becomes of them is here. Every
-measurement is a fresh process; contenders take turns, so that a busy moment of the machine hits all
-of them; figures are medians.
+classification.py, retrieval.py and others define the sections; this module measures them. Every
+measurement is a new process; contenders take turns, so that a busy moment of the machine affects
+all of them; figures are medians.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ OURS = ("evalengine-1", "evalengine-2")
 
 @dataclass(frozen=True)
 class Section:
-    """What is measured on one set.
+    """Measurement on one set.
 
     Attributes:
-        contenders: in the order of the tables.
+        contenders: contenders in the order of the tables.
         warm_up: share of the size that is scored before the clock starts.
-        sampled: contenders that are timed on a part, so have no figures as a whole process.
-        width: numbers of one item; a sample is of items.
-        data: the section whose set it is, if not its own.
-        images: at scale 1, where `--images` may say how many instead.
+        sampled: contenders that are timed on a part, so have no figures as complete processes.
+        width: values per item; a sample consists of items.
+        data: section whose set is used, if not its own.
+        images: number of images at scale 1, if `--images` may replace it.
     """
 
     contenders: tuple[str, ...]
@@ -50,15 +50,16 @@ class Section:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A script with sections.
+    """Script with sections.
 
     Attributes:
-        name: of the script, of its folder of data, and of its `_data` and `_contenders` scripts.
-        sections: by name.
-        references: the first that ran on all rows has the numbers that others are compared with.
-        page: a section's result as Markdown.
-        interpreters: how a contender's name starts -> option that names its interpreter.
-        programs: contender that is a program -> option that names it; left out without one.
+        name: name of the script, of its folder of data, and of its `_data` and `_contenders`
+            scripts.
+        sections: sections by name.
+        references: contenders; the first that ran on all rows is compared with the others.
+        page: function from a section's result to Markdown.
+        interpreters: prefix of a contender's name -> option that names its interpreter.
+        programs: contender that is a program -> option that names it; skipped without the option.
     """
 
     name: str
@@ -70,12 +71,12 @@ class Benchmark:
 
 
 def attribute(option: str) -> str:
-    """`--torch-python`: `torch_python`."""
+    """Return the attribute of an option: `--torch-python` gives `torch_python`."""
     return option.removeprefix("--").replace("-", "_")
 
 
 def interpreter(benchmark: Benchmark, name: str, options: argparse.Namespace) -> str:
-    """A contender's own, evalengine's or the peers'."""
+    """Return the interpreter of a contender: its own, evalengine's or the peers'."""
     for start, option in {"evalengine": "--python", **benchmark.interpreters}.items():
         given = getattr(options, attribute(option))
         if name.startswith(start) and given:
@@ -86,7 +87,7 @@ def interpreter(benchmark: Benchmark, name: str, options: argparse.Namespace) ->
 def entrants(
     benchmark: Benchmark, section: Section, options: argparse.Namespace
 ) -> dict[str, dict[str, str]]:
-    """Contenders that were asked for -> environment that says where their program is."""
+    """Return requested contenders -> environment with the path of their program."""
     found: dict[str, dict[str, str]] = {}
     for name in section.contenders:
         option = benchmark.programs.get(name)
@@ -98,7 +99,7 @@ def entrants(
 
 
 def measure(benchmark: Benchmark, name: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Measure one section's contenders, in process and as whole processes."""
+    """Measure one section's contenders, in process and as complete processes."""
     section = benchmark.sections[name]
     data = section.data or name
     size = options.images / section.images if options.images else options.scale
@@ -159,15 +160,15 @@ def measure(benchmark: Benchmark, name: str, options: argparse.Namespace) -> dic
 
 
 def sampled(numbers: Sequence[float], items: int, width: int) -> list[Sequence[float]]:
-    """So many evenly spaced items of them, beginning with the first."""
+    """Return a number of evenly spaced items, beginning with the first."""
     all_items = [numbers[i : i + width] for i in range(0, len(numbers), width)]
     return all_items[:: math.ceil(len(all_items) / items)]
 
 
 def difference(mine: list[array[float]], reference: array[float], width: int = 1) -> float:
-    """Largest difference of any run's numbers from the reference's; infinite where one has none.
+    """Return the largest difference of any run from the reference; infinite if one is missing.
 
-    Where one of the two has fewer items of `width` numbers, they are an evenly spaced sample of the
+    If one of the two has fewer items of `width` values, they are an evenly spaced sample of the
     other's, beginning with the first.
     """
     largest = 0.0
@@ -210,7 +211,7 @@ def arguments(benchmark: Benchmark) -> argparse.Namespace:
 
 
 def main(benchmark: Benchmark) -> None:
-    """Measure the sections that the command line names, and print or write their pages."""
+    """Measure the sections on the command line, and print or write their pages."""
     options = arguments(benchmark)
     out = options.out or options.data / "results"
     out.mkdir(parents=True, exist_ok=True)

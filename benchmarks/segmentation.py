@@ -1,11 +1,11 @@
-"""Time evalengine's semantic segmentation against other ways to the same numbers, side by side.
+"""Time evalengine's semantic segmentation against other ways to the same values, side by side.
 
-    python benchmarks/segmentation.py counts noise png geotiff windows \\
+    python benchmarks/segmentation.py counts noise png geotiff windows \
         --peers-python PEERS/bin/python --torch-python TORCH/bin/python --write-docs
 
-The sets are those of segmentation_data.py; `--scale 0.02` tries everything on small ones. How they
-are measured is in sections.py. PEERS is an environment with opencv-python-headless, scikit-learn,
-polars and rasterio, TORCH one with torchmetrics.
+The sets are those of segmentation_data.py; `--scale 0.02` tries everything on small ones.
+sections.py describes the measurement. PEERS is an environment with opencv-python-headless,
+scikit-learn, polars and rasterio, TORCH one with torchmetrics.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""One evaluator, one process, one line of JSON: started by segmentation.py, once per measurement.
+"""Run one evaluator in one process; segmentation.py starts it once per measurement.
 
     python segmentation_contenders.py SECTION/CONTENDER FOLDER [WARM_UP_FOLDER]
 
-Prints what contender.py prints. The numbers are IoU of each of 19 classes, and their mean. Arrays
-are loaded before the clock starts; files are read and decoded within it. Every contender gets the
-pixels as it takes them with the least work: bytes, or what it asks for.
+Prints the line of JSON of contender.py. The values are IoU of each of 19 classes, and their mean.
+Arrays are loaded before the clock starts; files are read and decoded within it. Every contender
+gets the pixels in the form that costs it the least work: bytes, or the dtype it requires.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-# Last, so that this folder's module names hide none of the contenders' own dependencies.
+# Last, so that module names of this folder do not shadow the contenders' own dependencies.
 sys.path.append(str(Path(__file__).resolve().parent))
 
 from contender import Lap, Run, Version, answer
@@ -52,14 +52,14 @@ def evalengine(section: str, contender: str) -> Run:
 
 
 def arrays(folder: Path) -> tuple[Any, Any]:
-    """Truths and predictions, uint8 [n, h, w], read into memory."""
+    """Read truths and predictions, uint8 [n, h, w], into memory."""
     import numpy as np
 
     return np.load(folder / "truth.npy"), np.load(folder / "found.npy")
 
 
 def opened(section: str, contender: str, folder: Path) -> Iterator[tuple[Any, Any]]:
-    """Pairs from files; of the large pair, strips."""
+    """Yield pairs from files; for the large pair, strips."""
     names = [sorted(folder.glob(f"{side}*.*if")) or sorted(folder.glob(f"{side}*.png"))
              for side in ("truth", "found")]  # fmt: skip
     if contender == "opencv":
@@ -146,7 +146,7 @@ DISTRIBUTIONS = {"opencv": "opencv-python-headless", "read-once": "numpy"}
 
 
 def peer(section: str, contender: str) -> Run:
-    """A confusion matrix a pair, added up."""
+    """Add up a confusion matrix per pair."""
     import numpy as np
 
     count = COUNTERS[contender]()
@@ -172,7 +172,7 @@ def peer(section: str, contender: str) -> Run:
 
 
 def read_once() -> Run:
-    """No evaluator: the largest of all words, which takes every byte through the processor once."""
+    """Not an evaluator: the maximum of all words, which reads every byte once."""
 
     def run(folder: Path, lap: Lap) -> list[float | None]:
         sides = [side.reshape(-1).view("uint64") for side in arrays(folder)]
@@ -185,7 +185,7 @@ def read_once() -> Run:
 
 
 def prepare(name: str) -> tuple[Run, Version]:
-    """Import the contender; its function and its version."""
+    """Import the contender and return its function and version."""
     section, contender = name.split("/")
     version_of = partial(version, DISTRIBUTIONS.get(contender, contender))
     if contender.startswith("evalengine"):

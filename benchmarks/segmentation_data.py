@@ -2,11 +2,11 @@
 
     python benchmarks/segmentation_data.py counts noise png geotiff windows --scale 1 0.02
 
-`counts` has regions with wavy borders, the prediction's moved by a few pixels and one region in
-twenty of another class; `noise` has a class drawn for every pixel, and so no runs to make use of.
-`png` and `geotiff` are the maps of `counts` in files, `windows` one pair of 40,000 x 40,000 pixels,
-tiled and compressed. Pairs are made side by side, `--workers` at a time, and are the same however
-many work on them. Written once per size and seed; files need rasterio.
+`counts` has regions with wavy borders, shifted by a few pixels in the prediction, with one region
+in twenty of another class; `noise` has a random class for every pixel, and therefore no runs. `png`
+and `geotiff` are the maps of `counts` in files, `windows` one pair of 40,000 x 40,000 pixels, tiled
+and compressed. Pairs are made in parallel, `--workers` at a time, and do not depend on that number.
+Sets are written once per size and seed; files need rasterio.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from making import DATA, folder_of
 Maps = np.ndarray[Any, np.dtype[np.uint8]]
 T = TypeVar("T")
 
-MADE = 2  # what the same seed makes; counted up when that changes
+MADE = 2  # version of the generator, raised when the same seed makes other data
 NAMES = ("truth", "found")
 DRIVERS = {"png": "PNG", "tif": "GTiff"}
 
 PAIRS, SIDE, CLASSES, REGIONS = 500, 1024, 19, 12
 LARGE, TILE, CELL = 40_000, 512, 100  # pixels of a side, of a tile, of a region of the large pair
-WRONG = 0.05  # share of regions that the prediction takes for another class
+WRONG = 0.05  # share of regions that the prediction confuses
 PLACE = {"crs": "EPSG:32632", "transform": (0.5, 0.0, 500_000.0, 0.0, -0.5, 5_000_000.0)}
 
 
 def pair(rng: np.random.Generator) -> tuple[Maps, Maps]:
-    """Truth and prediction of one image."""
+    """Return truth and prediction of one image."""
     regions = rng.integers(0, CLASSES, (REGIONS + 2, REGIONS + 2), dtype=np.uint8)
     seen = np.where(rng.random(regions.shape) < WRONG, rng.integers(0, CLASSES), regions)
     y, x = (axis.astype(np.float32) for axis in np.ogrid[:SIDE, :SIDE])
@@ -61,12 +61,12 @@ def pair(rng: np.random.Generator) -> tuple[Maps, Maps]:
 
 @dataclass(frozen=True)
 class Order:
-    """What is to be made.
+    """Parameters of a set.
 
     Attributes:
-        folder: where it goes.
+        folder: target folder.
         scale: share of the size.
-        seed: of the random numbers; every pair has some of its own.
+        seed: seed of the random numbers; every pair has an independent stream.
         workers: processes.
     """
 
@@ -83,7 +83,7 @@ class Order:
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=place))
 
     def each(self, one: Callable[[int], T]) -> Iterator[T]:
-        """What a function makes of the number of each pair, in order."""
+        """Yield the result of a function for the number of each pair, in order."""
         if self.workers == 1 or self.pairs == 1:
             yield from map(one, range(self.pairs))
             return
@@ -101,7 +101,7 @@ def drawn(order: Order, i: int) -> tuple[Maps, Maps]:
 
 
 def arrays(one: Callable[[Order, int], tuple[Maps, Maps]]) -> Callable[[Order], None]:
-    """A maker of two files of arrays, written as pairs come."""
+    """Return a maker of two files of arrays, written pair by pair."""
 
     def make(order: Order) -> None:
         shape = (order.pairs, SIDE, SIDE)
@@ -141,7 +141,7 @@ def written(order: Order, ending: str, i: int) -> None:
 
 
 def files(ending: str) -> Callable[[Order], None]:
-    """A maker of files, and of the tables that name them."""
+    """Return a maker of files, and of the tables that name them."""
 
     def make(order: Order) -> None:
         for _ in order.each(partial(written, order, ending)):
@@ -189,7 +189,7 @@ SECTIONS: dict[str, Callable[[Order], None]] = {
 
 
 def make(section: str, order: Order) -> None:
-    """Write one section's set, unless it is there."""
+    """Write one section's set, unless it exists."""
     done = order.folder / f".seed-{order.seed}-{MADE}"
     if done.exists():
         return

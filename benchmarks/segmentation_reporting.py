@@ -1,4 +1,4 @@
-"""The segmentation benchmark's results as Markdown."""
+"""Results of the segmentation benchmark as Markdown."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def title(result: dict[str, Any]) -> str:
 
 
 def goals(result: dict[str, Any], peers: list[str]) -> list[Line]:
-    """Ratios to the best peers, to the least that can be done, and of two threads to one."""
+    """Ratios to the best peers, to the least possible work, and of two threads to one."""
     contenders, section = result["contenders"], result["section"]
     ours = contenders["evalengine-2"]
     lines: list[Line] = [

@@ -1,4 +1,4 @@
-"""Command line of simulations: sets of a cell are stored, and a second call goes on from there."""
+"""Command line of simulations: sets of a cell are stored, and a second call continues."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def simulate(
     sets: int,
     draws: int,
 ) -> int:
-    """Simulate the cells that the command line names, and print the table; the exit status.
+    """Simulate the cells on the command line, print the table, and return the exit status.
 
     Args:
-        doc: for ``--help``.
-        name: of the store (``name.json``) and, with dashes, of the table in the documentation.
+        doc: text of ``--help``.
+        name: name of the store (``name.json``) and, with dashes, of the table in the documentation.
         cells: names of all cells.
-        measured: cell, number of the set and of resamples -> what is stored of the set.
+        measured: cell, number of the set and of resamples -> stored result of the set.
         as_table: cell -> its sets, in order -> Markdown.
         sets: default of ``--sets``.
         draws: default of ``--draws``.

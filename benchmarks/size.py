@@ -160,7 +160,7 @@ def _is_typing(node: ast.AST) -> bool:
 
 
 def _name(node: ast.AST | None) -> str:
-    """Last part of a name, of what is called or of what is subscripted."""
+    """Return the last part of a name, or of the name that is called or subscripted."""
     while isinstance(node, ast.Call | ast.Subscript):
         node = node.func if isinstance(node, ast.Call) else node.value
     return str(getattr(node, "attr", getattr(node, "id", "")))
@@ -522,7 +522,7 @@ def main() -> None:
     parser.add_argument("root", nargs="?", type=Path, default=Path(__file__).resolve().parents[1])
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     given = parser.parse_args()
-    gc.disable()  # millions of nodes that all stay
+    gc.disable()  # millions of nodes, all of which remain
     figures = measure(given.root)
     print(json.dumps(figures, indent=2) if given.json else table(figures))
 

@@ -3,9 +3,9 @@
     python benchmarks/slopes.py --folder /mnt/large --write
     python benchmarks/slopes.py --folder /mnt/large --only retrieval
 
-Every work is scored by two spawned workers at two sizes; the slopes are the differences. CPU is of
-the first process and of the workers. Scratch is the largest size of the scratch folder, which is
-looked at all the time. ``--write`` replaces the works that ran in ``engine/outofcore/slopes.json``.
+Two spawned workers score every work at two sizes; the slopes are the differences. CPU is of the
+first process and of the workers. Scratch is the largest size of the scratch folder, which is
+polled. ``--write`` replaces the works that ran in ``engine/outofcore/slopes.json``.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ WORKS: dict[str, tuple[str, list[str], int]] = {
     "judged": ("judged", [], 200_000),
     "segmentation": ("segmentation", [], 3_000),
 }
-"""Name -> task, metrics (none for the default), datums of the larger run."""
+"""Name -> task, metrics (None for the default), datums of the larger run."""
 
 
 def run(folder: Path, name: str, datums: int) -> dict[str, Any]:
-    """One run in this process: its cost by who spent it."""
+    """Run once in this process; return the cost of this process and of the workers."""
     import evalengine as ee
     from evalengine.evaluation import planner
     from evalengine.executors.pools import InTurn
@@ -99,7 +99,7 @@ def run(folder: Path, name: str, datums: int) -> dict[str, Any]:
 
 
 def measure(folder: Path, name: str) -> tuple[dict[str, Any], str]:
-    """The slopes of one work."""
+    """Return the slopes of one work."""
     task, metrics, most = WORKS[name]
     runs = []
     for datums in (most // 4, most // 4, most):  # the first one also compiles
@@ -134,7 +134,7 @@ def measure(folder: Path, name: str) -> tuple[dict[str, Any], str]:
 
 
 def main() -> int:
-    """Measure, print, and replace the recorded slopes if asked."""
+    """Measure, print, and replace the recorded slopes if requested."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, default=Path("/tmp/evalengine-scale"))
     parser.add_argument("--only", nargs="+", choices=list(WORKS), default=list(WORKS))

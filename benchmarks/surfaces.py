@@ -1,13 +1,13 @@
-"""Time HD95 of masks against other packages, side by side, in fresh processes.
+"""Time HD95 of masks against other packages, side by side, in new processes.
 
     python benchmarks/surfaces.py [--peers-python PYTHON] [--pairs 200] [--runs 5]
 
-PYTHON is one with MONAI, medpy and surface-distance (mikan-rs 0.1.4 panics on images, which are one
-layer to it). Pairs are masks of 512 x 512 with
-ragged borders, of a tenth to a half of the image; the prediction is the truth moved by up to five
-pixels, with a border of its own. Arrays of bytes are in memory, everything is imported and has
-scored three pairs before the clock starts: seconds are those of the pairs alone, peak memory is of
-the whole process. Medians of several runs, contenders in turn.
+PYTHON is an interpreter with MONAI, medpy and surface-distance (mikan-rs 0.1.4 panics on images,
+which are one layer to it). Pairs are masks of 512 x 512 with irregular borders, of a tenth to a
+half of the image; the prediction is the truth shifted by up to five pixels, with another border.
+Arrays of bytes are in memory, and everything is imported and has scored three pairs before the
+clock starts: seconds are those of the pairs only, peak memory is of the complete process. Medians
+of several runs, contenders in turn.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def one(found, truth):
 
 
 def make(folder: Path, pairs: int) -> list[Path]:
-    """Write truth.npy and found.npy, uint8 [n, 512, 512], unless they are there."""
+    """Write truth.npy and found.npy, uint8 [n, 512, 512], unless they exist."""
     import numpy as np
 
     paths = [folder / f"{side}-{pairs}.npy" for side in ("truth", "found")]

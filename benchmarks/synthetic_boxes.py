@@ -1,4 +1,4 @@
-"""Synthetic objects and what a detector makes of them, as NumPy arrays.
+"""Synthetic objects and detections of them, as NumPy arrays.
 
 Shared by the benchmark data (detection_data.py) and the bundled example
 (examples/making/make_detection.py). Everything is drawn from the NumPy generator that is passed in,
@@ -22,8 +22,8 @@ Bool = NDArray[np.bool_]
 class Objects:
     """Ground truths, sorted by image: one entry per object in every array."""
 
-    image: I64  # position of the image, 0 .. n_images - 1
-    label: I64  # position of the class, 0 .. n_classes - 1
+    image: I64  # index of the image, 0 .. n_images - 1
+    label: I64  # index of the class, 0 .. n_classes - 1
     box: F64  # [n, 4] corners, pixels
 
 
@@ -39,7 +39,7 @@ class Detections:
 
 @dataclass(frozen=True)
 class Detector:
-    """How good, and how talkative, the imagined detector is."""
+    """Quality and number of detections of the simulated detector."""
 
     found: float = 0.92  # share of objects that get at least one detection
     duplicates: float = 0.9  # mean number of further detections of a found object
@@ -49,13 +49,13 @@ class Detector:
 
 
 def zipf(n_classes: int, exponent: float = 1.0) -> F64:
-    """Class probabilities [n_classes], proportional to 1 / (rank + 2) ** exponent."""
+    """Return class probabilities [n_classes], proportional to 1 / (rank + 2) ** exponent."""
     weight = 1.0 / (np.arange(n_classes) + 2.0) ** exponent
     return np.asarray(weight / weight.sum())
 
 
 def spread(rng: np.random.Generator, n: int, total: int, shape: float, empty: float) -> I64:
-    """Counts [n] that sum to about `total`: gamma-Poisson, with a share `empty` of zeros."""
+    """Return counts [n] that sum to about `total`: gamma-Poisson, with a share `empty` of zeros."""
     rate = rng.gamma(shape, size=n) * (rng.random(n) >= empty)
     return np.asarray(rng.poisson(rate * (total / max(rate.sum(), 1e-9))), dtype=np.int64)
 
@@ -69,7 +69,7 @@ def draw_objects(
     median_side: float = 48.0,
     digits: int = 2,
 ) -> Objects:
-    """Objects for images with `per_image` [n_images] objects and `size` [n_images, 2] pixels.
+    """Make objects for images with `per_image` [n_images] objects and `size` [n_images, 2] pixels.
 
     About half of an image's objects share the class of its first one (a crowd of people, a row
     of cars), which gives the many boxes per image and class that real data has. Corners are
@@ -90,7 +90,7 @@ def draw_objects(
 
 
 def jitter(rng: np.random.Generator, box: F64, noise: F64) -> F64:
-    """Boxes [n, 4] with shifted centres and scaled sides; `noise` [n] is relative to the side."""
+    """Shift centres and scale sides of boxes [n, 4]; `noise` [n] is relative to the side."""
     extent = box[:, 2:] - box[:, :2]
     centre = box[:, :2] + extent / 2 + rng.normal(size=(len(box), 2)) * noise[:, None] * extent
     extent = extent * np.exp(rng.normal(size=(len(box), 2)) * noise[:, None])
@@ -100,8 +100,8 @@ def jitter(rng: np.random.Generator, box: F64, noise: F64) -> F64:
 def snap(box: F64, size: F64, grid: float) -> F64:
     """Clip boxes [n, 4] to their images' `size` [n, 2] and round corners to 1 / grid pixels.
 
-    The binary grid keeps the JSON that other evaluators parse short and free of rounding noise;
-    two pixels stay between opposite corners.
+    The binary grid keeps the JSON of other evaluators short and free of rounding noise; opposite
+    corners stay two pixels apart.
     """
     low = np.clip(box[:, :2], 0.0, size - 2.0)
     high = np.minimum(np.maximum(box[:, 2:], low + 2.0), size)
@@ -126,13 +126,13 @@ def detect(
     single_class: Bool | None = None,
     difficulty: F64 | None = None,
 ) -> Detections:
-    """What the detector reports for `objects` in images of `size` [n_images, 2].
+    """Return the detections of `objects` in images of `size` [n_images, 2].
 
-    Found objects get one detection and some duplicates, with localisation from tight to poor,
-    and higher scores for tighter boxes; `background` [n_images] further boxes hit nothing in
-    particular and score low. Images marked `silent` get no detection at all; in images marked
-    `single_class` all background has one class (more than any cap on boxes per class lets in).
-    `difficulty` [n_images] multiplies the localisation noise (bad weather, a dirty lens).
+    Found objects get one detection and some duplicates, with localisation from tight to poor, and
+    higher scores for tighter boxes; `background` [n_images] further boxes hit no particular object
+    and score low. Images marked `silent` get no detection at all; in images marked `single_class`
+    all background has one class (more than any cap on boxes per class allows). `difficulty`
+    [n_images] multiplies the localisation noise (bad weather, a dirty lens).
     """
     n_classes, n_images = len(probability), len(size)
     found = np.flatnonzero(rng.random(len(objects.image)) < detector.found)
@@ -153,7 +153,7 @@ def detect(
     image = np.repeat(np.arange(n_images), background)
     guess = rng.choice(n_classes, size=len(image), p=probability)
     main = rng.choice(n_classes, size=n_images, p=probability)
-    main[objects.image[::-1]] = objects.label[::-1]  # the first object's class, where there is one
+    main[objects.image[::-1]] = objects.label[::-1]  # the first object's class, if there is one
     same = rng.random(len(image)) < 0.3
     if single_class is not None:
         same |= single_class[image]

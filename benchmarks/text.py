@@ -1,12 +1,12 @@
-"""Time evalengine's text metrics against other ways to the same numbers, side by side.
+"""Time evalengine's text metrics against other ways to the same values, side by side.
 
-    python benchmarks/text.py rouge rouge-first rouge-stemmed rouge-short rouge-long bleu \\
+    python benchmarks/text.py rouge rouge-first rouge-stemmed rouge-short rouge-long bleu \
         bleu-13a corpus-bleu chrf wer cer ter --peers-python PEERS/bin/python --write-docs
 
-`rouge-first` tells what a first run ever costs: `-cold` has no compiled kernels. The sets are those
-of text_data.py; `--scale 0.02` tries everything on small ones. How they are
-measured is in sections.py. PEERS is an environment with rouge-score, rouge-score-rs, nltk,
-sacrebleu, bleuscore, fastchrf, jiwer and polars.
+`rouge-first` measures the first run on a machine: `-cold` has no compiled kernels. The sets are
+those of text_data.py; `--scale 0.02` tries everything on small ones. sections.py describes the
+measurement. PEERS is an environment with rouge-score, rouge-score-rs, nltk, sacrebleu, bleuscore,
+fastchrf, jiwer and polars.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""One evaluator, one process, one line of JSON: started by text.py, once per measurement.
+"""Run one evaluator in one process; text.py starts it once per measurement.
 
     python text_contenders.py SECTION/CONTENDER FOLDER [WARM_UP_FOLDER]
 
-Prints what contender.py prints: wall and CPU seconds of the import and of the step from Parquet to
-numbers, the peak resident memory, and the numbers. Needs nothing but the evaluator itself and
-Polars, which reads the table for those without a reader.
+Prints the line of JSON of contender.py: wall and CPU seconds of the import and of the step from
+Parquet to values, the peak resident memory, and the values. Needs only the evaluator and Polars,
+which reads the table for those without a reader.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-# Last, so that this folder's module names hide none of the contenders' own dependencies.
+# Last, so that module names of this folder do not shadow the contenders' own dependencies.
 sys.path.append(str(Path(__file__).resolve().parent))
 
 from contender import Lap, Run, Version, answer, in_one_step
@@ -29,7 +29,7 @@ Texts = list[str]
 TYPES = ["rouge1", "rouge2", "rougeL", "rougeLsum"]
 OF_RUST = ["rouge1", "rouge2", "rougeL"]
 SAMPLED = {"rouge-long": 20, "ter": 100, "bleu-13a": 20}
-"""Section -> slow peers take every so manieth pair."""
+"""Section -> slow peers process every n-th pair."""
 
 ASKED: dict[str, dict[str, Any]] = {
     "rouge": {"metrics": ["ROUGE"]},
@@ -45,13 +45,13 @@ ASKED: dict[str, dict[str, Any]] = {
     "cer": {"metrics": ["CER"]},
     "ter": {"metrics": ["TER"], "dialect": "sacrebleu"},
 }
-"""Section -> what evalengine is asked for."""
+"""Section -> options of evalengine."""
 BY_PAIR = ("rouge-long", "ter", "bleu-13a")
-"""Sections whose numbers are those of every pair, not of all together."""
+"""Sections with values per pair, not of the corpus."""
 
 
 def columns(folder: Path) -> tuple[Texts, Texts]:
-    """Texts and references, read by Polars."""
+    """Read texts and references by Polars."""
     import polars as pl
 
     table = pl.read_parquet(folder / "table.parquet")
@@ -82,7 +82,7 @@ def evalengine(section: str, contender: str) -> Run:
 
 
 def means(scores: list[Any], types: list[str]) -> list[float]:
-    """Mean F of each type."""
+    """Return the mean F of each type."""
     return [sum(score[name].fmeasure for score in scores) / len(scores) for name in types]
 
 
@@ -120,7 +120,7 @@ def rouge_score_rs(section: str, _contender: str) -> Run:
 
 
 def nltk(_section: str, _contender: str) -> Run:
-    """Sentence BLEU of texts cut at spaces."""
+    """Sentence BLEU of texts split at spaces."""
     import warnings
 
     from nltk.translate.bleu_score import sentence_bleu
@@ -141,7 +141,7 @@ def sacrebleu(section: str, _contender: str) -> Run:
 
     plain = partial(BLEU, smooth_method="none")
     made = {"corpus-bleu": plain, "bleu-13a": plain, "chrf": CHRF, "ter": TER}[section]
-    # evalengine's BLEU runs to 1 there, and sacrebleu's to 100
+    # evalengine's BLEU is at most 1, and sacrebleu's at most 100
     unit = 0.01 if section == "bleu-13a" else 1.0
 
     def run(folder: Path, lap: Lap) -> list[float]:
@@ -161,7 +161,7 @@ def sacrebleu(section: str, _contender: str) -> Run:
 
 
 def bleuscore(section: str, _contender: str) -> Run:
-    """One call for the corpus, or, as it has no other way to them, one for each pair."""
+    """One call for the corpus, or one per pair, because it has no other way to those values."""
     from bleuscore import compute
 
     def corpus(ours: Texts, theirs: Texts) -> float:
@@ -177,7 +177,7 @@ def bleuscore(section: str, _contender: str) -> Run:
 
 
 def fastchrf(_section: str, _contender: str) -> Run:
-    """One call for each pair's statistics together, as its aggregate takes them."""
+    """One call per pair's statistics, in the form of its aggregate."""
     from fastchrf import pairwise_chrf
 
     def run(folder: Path) -> list[float | None]:
@@ -210,11 +210,11 @@ MAKERS: dict[str, Callable[[str, str], Run]] = {
     "fastchrf": fastchrf,
     "jiwer": jiwer,
 }
-"""How a contender's name starts -> what prepares it; of two that fit the first."""
+"""Prefix of a contender's name -> its preparation; the first that fits is used."""
 
 
 def prepare(name: str) -> tuple[Run, Version]:
-    """Import the contender; its function and its version."""
+    """Import the contender and return its function and version."""
     section, contender = name.split("/")
     start = next(start for start in MAKERS if contender.startswith(start))
     return MAKERS[start](section, contender), partial(version, start)

@@ -2,10 +2,10 @@
 
     python benchmarks/text_data.py pairs short long --scale 0.02
 
-writes `benchmarks/.data/text/<section>/table.parquet` (datum_id, text, reference), with `-<scale>`
-behind the section unless that is 1: 20,000 pairs of 60 words (pairs), 1,000,000 of 20 (short) and
-2,000 of 3,000 (long), in sentences, the words' frequencies falling as their ranks rise (Zipf). A
-text is its reference with 5 to 60 percent of the words replaced by others and 5 percent left out.
+writes `benchmarks/.data/text/<section>/table.parquet` (datum_id, text, reference), with the suffix
+`-<scale>` of the section unless that is 1: 20,000 pairs of 60 words (pairs), 1,000,000 of 20
+(short) and 2,000 of 3,000 (long), in sentences, with Zipf frequencies of words. A text is its
+reference with 5 to 60 percent of the words replaced and 5 percent deleted.
 
 A seed fixes everything.
 """
@@ -34,7 +34,7 @@ def made(section: str, rng: np.random.Generator, scale: float) -> Frames:
         return np.asarray(np.searchsorted(reach, rng.random(shape)).clip(max=VOCABULARY - 1))
 
     def written(text: np.ndarray) -> str:
-        """Sentences of 12 words."""
+        """Return sentences of 12 words."""
         parts = [words[text[i : i + 12]] for i in range(0, len(text), 12)]
         return " ".join(" ".join(part).capitalize() + "." for part in parts)
 

@@ -1,4 +1,4 @@
-"""The text benchmark's results as Markdown."""
+"""Results of the text benchmark as Markdown."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LIMITS = {
     "cer": 0.5,
     "ter": 0.1,
 }
-"""Section -> most CPU that was aimed at, of the thriftiest peer's."""
+"""Section -> target for CPU, as a share of the best peer's."""
 WORDS_ABOUT = (
     "Texts are their references with 5 to 60 percent of the words replaced and 5 percent"
     " removed; words are made up, their frequencies falling as natural ones do. "

@@ -4,10 +4,10 @@
 
 1,000,000 scores of one label, a binary table: the threshold with the largest F1 against
 ``precision_recall_curve`` and an argmax; the isotonic fit against ``IsotonicRegression``, both from
-scores and outcomes in memory. Then what the command does on 5,000 images, 200,000 boxes and 80
-labels that are scored already: all rules with and without intervals, and calibration. CPU and wall
-seconds, and the peak of memory above what was held before (Linux), medians of several runs that
-take turns, everything loaded; one thread.
+scores and outcomes in memory. Then the work of the command on 5,000 images, 200,000 boxes and 80
+labels that are already scored: all rules with and without intervals, and calibration. CPU and wall
+seconds, and the peak of additional memory (Linux), medians of several runs in turn, everything
+loaded; one thread.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ IMAGES, EACH, LABELS = 5_000, 40, 80
 
 
 def table() -> pl.DataFrame:
-    """Scores that are right as often as they say, squared."""
+    """Return scores whose square is the probability of being right."""
     rng = np.random.default_rng(0)
     score = rng.random(ROWS)
     return pl.DataFrame({"actual": rng.random(ROWS) < score**2, "score": score})
 
 
 def boxes() -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Boxes of which one in five is there, with scores that mostly tell which."""
+    """Return boxes, one in five of them true, with informative scores."""
     rng = np.random.default_rng(1)
     n = IMAGES * EACH
     there = rng.random(n) < 0.2
@@ -89,13 +89,13 @@ def contenders() -> dict[str, Callable[[], Any]]:
 
 
 def status(name: str) -> float:
-    """A size of this process in megabytes, as Linux tells it."""
+    """Return a memory size of this process in megabytes, from Linux's status file."""
     lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return float(next(one for one in lines if one.startswith(name)).split()[1]) / 1e3
 
 
 def reset_peak() -> float:
-    """Have the peak of memory begin anew; what is held now, in megabytes."""
+    """Reset the peak of memory and return the current size in megabytes."""
     Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
     return status("VmRSS")
 
@@ -113,7 +113,7 @@ def main() -> None:
             wall, ready = time.perf_counter(), time.process_time()
             call()
             spent = time.process_time() - ready, time.perf_counter() - wall
-            if turn:  # the first loads what there is to load
+            if turn:  # the first call loads everything
                 taken[name].append((*spent, status("VmHWM") - held))
     print("| | CPU s | wall s | peak MB above |\n| --- | ---: | ---: | ---: |")
     for name, figures in taken.items():

@@ -1,12 +1,12 @@
-"""Time the types of detection errors against tidecv, side by side, in fresh processes.
+"""Time the types of detection errors against tidecv, side by side, in new processes.
 
     python benchmarks/tide.py --peers-python PEERS/bin/python [--size small] [--runs 3]
 
 PEERS is an environment with tidecv 1.0.1 and NumPy below 2.3. The set is that of detection_data.py:
-`small` has 5,000 images, 80 classes and 250,000 detections. evalengine runs mAP alone, and with
-TIDE and TIDECounts beside, by its own rules and by dialect tidecv: the difference is what errors
-cost. CPU in process is that of files to costs, of evalengine in a second run with everything
-loaded; the other figures are of the whole process. Medians of several runs, contenders in turn.
+`small` has 5,000 images, 80 classes and 250,000 detections. evalengine runs mAP without and with
+TIDE and TIDECounts, by its own rules and by dialect tidecv: the difference is the cost of the
+errors. CPU in process is from files to costs; for evalengine, of a second run with everything
+loaded. The other figures are of complete processes. Medians of several runs, contenders in turn.
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
-"""Time HOTA, CLEAR and identity against TrackEval, side by side, in fresh processes.
+"""Time HOTA, CLEAR and identity against TrackEval, side by side, in new processes.
 
     python benchmarks/tracking.py [--peers-python PYTHON] [--runs 3] [--masks]
 
-PYTHON is one with trackeval. The set is made as large as MOT17's training half: 7 sequences of
-5,316 frames, about 110,000 boxes of people that walk through the picture, one of seven on a class
-that distracts; tracks miss a fifth of them, lose their ids and follow nothing here and there. With
---masks it is as large as MOTS20's: 4 sequences of 2,862 frames, about 27,000 masks, those in front
-hiding others. Everything is imported and a tiny set scored before the clock starts, by either.
-From files: MOTChallenge's or MOTS's text, read and prepared as the benchmark's rules say. From
-memory: tables, or the arrays of boxes (codes of masks) by frame that TrackEval's readers make of
-the files; checks, overlaps and preparation are timed on both sides. Medians of several runs,
-contenders in turn; peak memory is of the whole process.
+PYTHON is an interpreter with trackeval. The set is as large as MOT17's training half: 7 sequences
+of 5,316 frames, about 110,000 boxes of walking people, one in seven in a distractor class; tracks
+miss a fifth of them, swap ids and include false ones. With --masks it is as large as MOTS20's: 4
+sequences of 2,862 frames, about 27,000 masks; those in front hide others. Everything is imported
+and a tiny set scored before the clock starts, on both sides. From files: text of MOTChallenge or
+MOTS, read and prepared by the benchmark's rules. From memory: tables, or the arrays of boxes (codes
+of masks) by frame of TrackEval's readers; checks, overlaps and preparation are timed on both sides.
+Medians of several runs, contenders in turn; peak memory is of the complete process.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from measuring import Process, spawn
 NUMBERS = ("HOTA", "AssA", "MOTA", "IDF1", "IDSW")
 PICTURE = 1080, 1920
 Row = tuple[int, int, tuple[float, float, float, float], int]
-"""Frame, id, box (x, y, width, height) and class."""
+"""Video frame, id, box (x, y, width, height) and class."""
 
 TIMED = """
 import io, json, sys, time, warnings, contextlib
@@ -93,14 +92,14 @@ THEIRS = """
 
 
 class Shapes(NamedTuple):
-    """What is tracked.
+    """Kind of tracked objects.
 
     Attributes:
-        crowds: sequence -> how many people are in the picture at once.
+        crowds: sequence -> number of people in the image at once.
         lengths: sequence -> frames.
         masks: whether they are masks.
-        dialect: ours.
-        reader: TrackEval's.
+        dialect: dialect of evalengine.
+        reader: reader of TrackEval.
     """
 
     crowds: dict[str, int]
@@ -128,7 +127,7 @@ TINY = {"05": 60, "09": 40}
 
 
 def make(folder: Path, shapes: Shapes, seed: int = 17) -> None:
-    """Write ground truths and tracks in MOTChallenge's or MOTS's layout, unless they are there."""
+    """Write ground truths and tracks in the layout of MOTChallenge or MOTS, unless they exist."""
     import numpy as np
 
     if (folder / "done").exists():
@@ -149,7 +148,7 @@ def make(folder: Path, shapes: Shapes, seed: int = 17) -> None:
 
 
 def text_of(rows: list[Row]) -> str:
-    """Rows as MOTChallenge writes boxes; all predictions are of pedestrians."""
+    """Format rows of boxes as MOTChallenge does; all predictions are of pedestrians."""
     lines = (
         f"{frame},{own},{','.join(f'{corner:.1f}' for corner in box)},{int(kind == 1)},{kind},1"
         for frame, own, box, kind in rows
@@ -158,7 +157,7 @@ def text_of(rows: list[Row]) -> str:
 
 
 def masks_of(rows: list[Row]) -> str:
-    """Rows as MOTS writes masks: ellipses in their boxes, those in front hiding the others."""
+    """Format rows of masks as MOTS does: ellipses in boxes; those in front hide the others."""
     import numpy as np
     from pycocotools import mask
 
@@ -187,7 +186,7 @@ def masks_of(rows: list[Row]) -> str:
 
 
 def walks(rng: Any, length: int, crowd: int) -> tuple[list[Row], list[Row]]:
-    """Rows of one sequence: people at every place of a crowd, one after the other."""
+    """Yield rows of one sequence: people at every place of a crowd, one after the other."""
     truth: list[Row] = []
     found: list[Row] = []
     person = track = 0

@@ -1,9 +1,9 @@
-"""Fifteen more faults, of kinds that were written down before the command was looked at.
+"""Fifteen more faults, of kinds that were fixed before the command was tried on them.
 
     python benchmarks/unseen_faults.py
 
-Tables and helpers are those of ``planted_faults.py``; what is planted is of kinds that the findings
-were not made for. Prints a row a fault, and the counts.
+Tables and helpers are those of ``planted_faults.py``; the findings were not developed for these
+kinds of faults. Prints one row per fault, and the counts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ WIDTH = 1280
 
 
 def about_centre(factor: float, when: pl.Expr) -> dict[str, pl.Expr]:
-    """Boxes of some rows grown or shrunk about their centres."""
+    """Scale boxes of some rows about their centres."""
     out = {}
     for low, high in (("xmin", "xmax"), ("ymin", "ymax")):
         middle, half = (pl.col(low) + pl.col(high)) / 2, (pl.col(high) - pl.col(low)) / 2 * factor
@@ -45,7 +45,7 @@ def about_centre(factor: float, when: pl.Expr) -> dict[str, pl.Expr]:
 
 
 def columned(tables: Tables, **columns: list[str]) -> Tables:
-    """The tables, with more columns of the datums, whose values take turns."""
+    """Add columns of the datums whose values alternate."""
     images = tables["datums"]
     n = images.height
     more = {name: [each[i * len(each) // n] for i in range(n)] for name, each in columns.items()}
@@ -53,7 +53,7 @@ def columned(tables: Tables, **columns: list[str]) -> Tables:
 
 
 def mirrored(t: Tables) -> Tables:
-    """One camera's predictions as if its images were seen in a mirror."""
+    """Mirror the predictions of one camera."""
     left = within(t, camera="left")
     return change(
         t, P,
@@ -63,7 +63,7 @@ def mirrored(t: Tables) -> Tables:
 
 
 def other_model(t: Tables) -> Tables:
-    """The second half of the images scored by a model that finds less and makes up more."""
+    """Replace the second half of the images by a model that finds less and invents more."""
     t = columned(t, shard=["one", "two"])
     two = within(t, shard="two")
     noise = {c: pl.when(two).then(pl.col(c) + (pl.col(c) * 7919) % 9 - 4).otherwise(c)
@@ -72,7 +72,7 @@ def other_model(t: Tables) -> Tables:
 
 
 def late_frames(t: Tables) -> Tables:
-    """Predictions of one video out of six a frame late."""
+    """Delay the predictions of one video in six by one frame."""
     t = columned(t, video=[f"v{i}" for i in range(1, 7)])
     some = ids(t, video="v3")
     new = pl.col("datum_id").replace(dict(pairwise(some)))
@@ -80,27 +80,27 @@ def late_frames(t: Tables) -> Tables:
 
 
 def judged_elsewhere(t: Tables) -> Tables:
-    """Judgments of half of the queries are of another collection's documents."""
+    """Replace judgments of half of the queries by documents of another collection."""
     half = t["datums"]["datum_id"].gather_every(2).to_list()
     other = pl.when(pl.col("datum_id").is_in(half)).then("w" + pl.col("doc_id")).otherwise("doc_id")
     return change(t, G, doc_id=other)
 
 
 def pages_off_by_one(t: Tables) -> Tables:
-    """Documents of one city's queries counted from 1 in the judgments and from 0 in the run."""
+    """Count documents of one city's queries from 1 in the judgments and from 0 in the run."""
     number = pl.col("doc_id").str.extract(r"d(\d+)$").cast(pl.Int64) + 1
     new = pl.col("datum_id") + "d" + number.cast(pl.String)
     return change(t, G, doc_id=pl.when(within(t, city="Oslo")).then(new).otherwise("doc_id"))
 
 
 def listed_twice(t: Tables) -> Tables:
-    """A third of the documents of a run once more, a little lower."""
+    """Repeat a third of the documents of a run at slightly lower ranks."""
     again = t[P].filter(luck(0.33)).with_columns(score=pl.col("score") - 0.2)
     return {**t, P: pl.concat([t[P], again])}
 
 
 def other_language(t: Tables) -> Tables:
-    """One city's references in other words."""
+    """Replace one city's references by other words."""
     german = ["rot", "blau", "alt", "neu", "haus", "fluss", "weg", "stadt", "rennt", "nah", "fern",
               "zwei"]  # fmt: skip
     words = dict(zip(planted.WORDS, german, strict=True))
@@ -109,7 +109,7 @@ def other_language(t: Tables) -> Tables:
 
 
 def shifted_columns(t: Tables) -> Tables:
-    """One camera's probabilities under the next label's name."""
+    """Move one camera's probabilities to the name of the next label."""
     after = dict(zip(LABELS, LABELS[1:] + LABELS[:1], strict=True))
     rear = within(t, camera="rear")
     new = pl.when(rear).then(pl.col("label_value").replace(after)).otherwise("label_value")
@@ -117,7 +117,7 @@ def shifted_columns(t: Tables) -> Tables:
 
 
 def weaker_half(t: Tables) -> Tables:
-    """The second half of the items scored by a classifier that is right less often."""
+    """Score the second half of the items by a classifier that is less often right."""
     t = columned(t, shard=["one", "two"])
     flat = pl.col("score").shuffle(seed=11)
     weak = within(t, shard="two") & luck(0.2, 3)
@@ -125,7 +125,7 @@ def weaker_half(t: Tables) -> Tables:
 
 
 def merged_labels(t: Tables) -> Tables:
-    """One annotator knows two labels where there are three."""
+    """Merge two of three labels for one annotator."""
     some = set(ids(t, annotator="kim"))
     truth = {k: np.where(v == 2, 1, v).astype(np.uint8) if k in some else v
              for k, v in t[G].items()}  # fmt: skip
@@ -136,7 +136,7 @@ Unseen = tuple[str, str, Callable[[int], Tables], Callable[[Tables], Tables], li
 
 
 def score_of(t: Tables, new: pl.Expr, **where: str) -> Tables:
-    """The tables, scores of some datums changed."""
+    """Change the scores of some datums."""
     return change(t, P, score=pl.when(within(t, **where)).then(new).otherwise("score"))
 
 

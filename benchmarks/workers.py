@@ -3,12 +3,12 @@
     python benchmarks/workers.py --images 1e6 --folder /mnt/large --write-docs
     python benchmarks/workers.py --task text --images 2e5 --folder /mnt/large --write-docs
 
-Detections are those of scale.py, of which a row costs little: what two workers gain there hangs on
-what cannot be shared. Texts are the pairs of text_data.py under metrics that cost much a row;
-``--images`` is how many pairs there are. Every run is a fresh process; runs with one worker and
-with two take turns. Wall seconds of each step are seen by the process that starts the run; CPU
-seconds are its own and, apart from them, those of its workers. On a machine that others use as
-well, the CPU tells what two workers can gain: what the first process does alone is not halved.
+Detections are those of scale.py, with a low cost per row: the gain of two workers depends on the
+work that cannot be shared. Texts are the pairs of text_data.py with metrics of a high cost per row;
+``--images`` is the number of pairs. Every run is a new process; runs with one and two workers take
+turns. Wall seconds of each step are those of the first process; CPU seconds are those of the first
+process and, separately, of its workers. On a shared machine, CPU shows the possible gain of two
+workers: the work of the first process is not halved.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BEGINNINGS = {"matching": STEPS[0], "merging": STEPS[1]}
 
 
 def tables(options: argparse.Namespace) -> list[Path]:
-    """Files of one side each, or of both."""
+    """Return files of one side each, or of both."""
     sides = scale.sides_of("detection") if options.task == "detection" else ("pairs",)
     return [scale.table_file(options.folder, options.task, side, options.images) for side in sides]
 
@@ -60,13 +60,13 @@ def make(options: argparse.Namespace) -> None:
 
 
 def cpu_seconds(who: int) -> float:
-    """User and system seconds of this process, or of its children that have ended."""
+    """Return user and system seconds of this process, or of its ended children."""
     usage = resource.getrusage(who)
     return usage.ru_utime + usage.ru_stime
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """One run in this process: seconds by step and by who spent them, and its numbers."""
+    """Run once in this process; return seconds by step and by process, and the values."""
     import evalengine as ee
 
     began = time.perf_counter()
@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def medians(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The middle of each figure over runs with as many workers."""
+    """Return the median of each figure over runs with as many workers."""
     figures = ("wall", "own_cpu", "workers_cpu")
     found = {name: statistics.median(one[name] for one in runs) for name in figures}
     walls = {step: statistics.median(one["walls"][step] for one in runs) for step in STEPS}
@@ -114,7 +114,7 @@ def medians(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def reachable(one: dict[str, Any]) -> float:
-    """What two workers make of one worker's time at best: its CPU, that of workers halved."""
+    """Return the best possible ratio of two workers to one: the CPU, with workers halved."""
     own, workers = one["own_cpu"], one["workers_cpu"]
     return float((own + workers / 2) / (own + workers))
 
@@ -122,7 +122,7 @@ def reachable(one: dict[str, Any]) -> float:
 def page(
     one: dict[str, Any], two: dict[str, Any], options: argparse.Namespace, m: dict[str, Any]
 ) -> str:
-    """The section, as Markdown."""
+    """Format the section as Markdown."""
     columns = [one, two]
     rows = [["wall, all", *(f"{c['wall']:.1f}" for c in columns), ratio(one, two, "wall")]]
     rows += [
@@ -154,12 +154,12 @@ def page(
 
 
 def ratio(one: dict[str, Any], two: dict[str, Any], name: str) -> str:
-    """Two workers' figure in parts of one worker's."""
+    """Return two workers' figure divided by one worker's."""
     return f"{two[name] / one[name]:.2f}" if one[name] else ""
 
 
 def main() -> int:
-    """Measure, print, and write the page if asked."""
+    """Measure, print, and write the page if requested."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--task", choices=list(NAMES), default="detection")
     parser.add_argument("--images", type=lambda text: int(float(text)), default=1_000_000)

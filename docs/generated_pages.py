@@ -1,6 +1,6 @@
-"""Pages of the site that nobody writes: what the package knows of itself, as Markdown.
+"""Generated pages of the site: options, commands, tables and Python names, as Markdown.
 
-MkDocs calls the functions whose names begin with `on_`; `pages` needs the package alone.
+MkDocs calls the functions whose names begin with `on_`; `pages` needs only the package.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SECTION = re.compile(r"^(Args|Returns|Yields|Raises|Attributes|Example):$")
 
 
 def pages() -> dict[str, tuple[str, str]]:
-    """Address in the site -> title in its navigation, and Markdown."""
+    """Return address in the site -> title in its navigation, and Markdown."""
     made = {"commands": ("Commands", commands()), "options": ("Options", options())}
     made["tables"] = ("Tables and frames", tables())
     made["python"] = ("Python", python())
@@ -33,7 +33,7 @@ def pages() -> dict[str, tuple[str, str]]:
 
 
 def on_config(config: Any) -> Any:
-    """Put the pages at the end of the navigation's reference."""
+    """Add the pages to the end of the navigation's reference."""
     generated = [{title: address} for address, (title, _) in pages().items()]
     [reference] = [part["Reference"] for part in config["nav"] if "Reference" in part]
     reference.append({"Generated": generated})
@@ -41,7 +41,7 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages to those that are written."""
+    """Add the pages to the written ones."""
     from mkdocs.structure.files import File
 
     for address, (_, text) in pages().items():
@@ -50,7 +50,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_post_build(config: Any) -> None:
-    """Take the script by which a folder is searched from that folder, not from another host."""
+    """Load the search script from the folder instead of another host."""
     top = Path(config["site_dir"])
     for path in top.rglob("*.html"):
         ours = f"{'../' * (len(path.relative_to(top).parts) - 1)}{_WORKER}"
@@ -59,7 +59,7 @@ def on_post_build(config: Any) -> None:
 
 
 def options() -> str:
-    """Every option, by what it is about."""
+    """List every option, by topic."""
     by_name = {option.name: option for option in every_option()}
     lines = [
         "# Options",
@@ -82,7 +82,7 @@ def options() -> str:
 
 
 def every_option() -> list[click.Option]:
-    """The options that are fields, of the command that has them all."""
+    """Return the options that are fields, from the command that has them all."""
     score = cli.commands["score"]
     context = click.Context(score, info_name="score")
     return [
@@ -93,7 +93,7 @@ def every_option() -> list[click.Option]:
 
 
 def commands() -> str:
-    """The help of every command."""
+    """Format the help of every command."""
     lines = ["# Commands", "What `evalengine COMMAND --help` prints."]
     for name, command in walked(cli, "evalengine"):
         context = click.Context(command, info_name=name, terminal_width=96, max_content_width=96)
@@ -102,7 +102,7 @@ def commands() -> str:
 
 
 def walked(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
-    """Every command below a group, by all its words."""
+    """Yield every command below a group, with the words that call it."""
     for name, command in group.commands.items():
         yield f"{path} {name}", command
         if isinstance(command, click.Group):
@@ -110,7 +110,7 @@ def walked(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]
 
 
 def tables() -> str:
-    """The columns of input tables and output frames."""
+    """List the columns of input tables and output frames."""
     listed = show.schemas_listing((), "text").rstrip().split("\n\n")
     lines = ["# Tables and frames", "What `evalengine schemas` prints."]
     for block in listed:
@@ -120,7 +120,7 @@ def tables() -> str:
 
 
 def python() -> str:
-    """Public names with signature and docstring."""
+    """List public names with signature and docstring."""
     lines = ["# Python", "What `import evalengine as ee` has."]
     for name in sorted(set(ee.__all__) - {"__version__"}, key=str.casefold):
         value = getattr(ee, name)
@@ -133,7 +133,7 @@ def python() -> str:
 
 
 def described(value: Any, name: str) -> list[str]:
-    """The signature, as Python is written, and the docstring, as Markdown."""
+    """Return the signature as Python code, and the docstring as Markdown."""
     kind = "class " if inspect.isclass(value) else "def "
     shown = "" if inspect.isclass(value) else f"{spread(inspect.signature(value))}"
     doc = inspect.getdoc(value) or ""
@@ -141,7 +141,7 @@ def described(value: Any, name: str) -> list[str]:
 
 
 def spread(signature: inspect.Signature) -> str:
-    """A signature on one line, or a line a parameter where that is too long."""
+    """Format a signature on one line, or one parameter per line if that is too long."""
     text = str(signature).replace("'", "")
     if len(text) <= 80:
         return text
@@ -158,7 +158,7 @@ def spread(signature: inspect.Signature) -> str:
 
 
 def docstring(text: str) -> str:
-    """Google's form as Markdown: sections become headed lists, examples code."""
+    """Convert a Google docstring to Markdown: sections become headed lists, examples code."""
     text = re.sub(r":\w+:`~?\.*([^`]+)`", r"`\1`", text).replace("``", "`")
     out: list[str] = []
     for section, lines in sections(text):
@@ -175,7 +175,7 @@ def docstring(text: str) -> str:
 
 
 def sections(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Headed parts of a docstring and their lines; what is not indented has no head."""
+    """Split a docstring into headed sections and their lines; unindented text has no heading."""
     title, lines = "", list[str]()
     for line in text.splitlines():
         found = _SECTION.match(line)
@@ -188,7 +188,7 @@ def sections(text: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def item(line: str) -> str:
-    """A line of a section as one of a list."""
+    """Format a line of a section as an item of a list."""
     head, colon, rest = line.partition(": ")
     if line.startswith(" "):
         return f"    {line.strip()}"
@@ -196,7 +196,7 @@ def item(line: str) -> str:
 
 
 def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    """A table of cells that are Markdown."""
+    """Format a table whose cells are Markdown."""
     lines = [header, ("---",) * len(header), *rows]
     return "\n".join(
         f"| {' | '.join(cell.replace('|', r'&#124;') for cell in row)} |" for row in lines
@@ -204,10 +204,10 @@ def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def code(names: str | None) -> str:
-    """Names with commas between them, as code."""
+    """Format names as code, separated by commas."""
     return ", ".join(f"`{name}`" for name in names.split(", ")) if names else ""
 
 
 def plain(text: str) -> str:
-    """Text in which nothing is markup."""
+    """Escape all markup in a text."""
     return re.sub(r"([\\`*_\[\]])", r"\\\1", html.escape(text, quote=False))

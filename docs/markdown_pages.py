@@ -23,7 +23,7 @@ _sections: list[tuple[str, Any]] = []
 
 
 class Page(NamedTuple):
-    """A page of the site: its section, address and Markdown, which begins with its title."""
+    """Page of the site: its section, address and Markdown, which begins with its title."""
 
     section: str
     address: str
@@ -31,24 +31,24 @@ class Page(NamedTuple):
 
 
 def on_nav(nav: Any, **_: Any) -> None:
-    """Keep the order of the navigation."""
+    """Remember the order of the navigation."""
     _texts.clear()
     _sections[:] = [(section_of(page), page) for page in nav.pages]
 
 
 def section_of(page: Any) -> str:
-    """The title of the page's section; that of an optional section below it if there is one."""
+    """Return the title of the page's section, or of an optional section below it."""
     titles = [one.title for one in page.ancestors]
     return next((one for one in titles if one in OPTIONAL), titles[-1])
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> None:
-    """Keep the Markdown of a page."""
+    """Remember the Markdown of a page."""
     _texts[page.file.src_uri] = markdown
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
-    """Name the Markdown of a page in its head."""
+    """Link to the Markdown of a page in its head."""
     name = Path(page.file.src_uri).name
     return output.replace("</head>", f"{_LINK.format(name)}</head>", 1)
 
@@ -64,7 +64,7 @@ def on_post_build(config: Any) -> None:
 
 
 def files(name: str, description: str, pages: list[Page]) -> dict[str, str]:
-    """Address of each file -> text."""
+    """Return address of each file -> text."""
     texts = {page.address: _MATH.sub(tex, page.text) for page in pages}
     lists: dict[str, list[str]] = {}
     full = []
@@ -81,12 +81,12 @@ def files(name: str, description: str, pages: list[Page]) -> dict[str, str]:
 
 
 def tex(formula: re.Match[str]) -> str:
-    """A formula of MathML as TeX."""
+    """Return a formula of MathML as TeX."""
     return f"${html.unescape(formula[1])}$"
 
 
 def first_sentence(text: str) -> str:
-    """The first sentence of a page after a colon, on one line and without links; empty if none."""
+    """Return the first sentence after a colon, on one line without links; empty if none."""
     parts = re.split(r"\n\s*\n", _BLOCK.sub("", text).strip())
     prose = next((part for part in parts if not re.match(r"\s*([#|<*!-]|\[The)", part)), "")
     found = _SENTENCE.match(prose.strip())

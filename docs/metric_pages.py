@@ -1,7 +1,7 @@
-"""A page a task of its metrics: definition, formula, source, options, and an example that is run.
+"""One page per task of its metrics: definition, formula, source, options, and an executed example.
 
-MkDocs calls the functions whose names begin with `on_`. Examples are what `evalengine score` prints
-of the bundled tables, run here; `pages(examples=False)` leaves them out.
+MkDocs calls the functions whose names begin with `on_`. Examples are the output of `evalengine
+score` on the bundled tables; `pages(examples=False)` omits them.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ MOST_LINES, MOST_ROWS = 24, 8
 [PRINTED] = [one.type.choices for one in cli.commands["score"].params if one.name == "frame"]
 """Frames that `--frame` prints."""
 SAME = ("label_key", "label_value", "statistic", "average", "iou_threshold", "k", "parameters")
-"""Columns by which a row of one dialect is that of another."""
+"""Columns that identify the same row in several dialects."""
 CUTS = {"k": "k", "iou_threshold": "IoU"}
-"""Those of them that are numbers, and what they are called."""
+"""The numeric ones among them, and their names on the page."""
 
 
 def pages(*, examples: bool = True) -> dict[str, tuple[str, str]]:
-    """Address in the site -> title in its navigation, and Markdown."""
+    """Return address in the site -> title in its navigation, and Markdown."""
     return {
         f"{FOLDER}/metrics-{task}.md": (task.capitalize(), page(task, examples=examples))
         for task in NAMES
@@ -54,12 +54,12 @@ def pages(*, examples: bool = True) -> dict[str, tuple[str, str]]:
 
 @functools.cache
 def made() -> dict[str, tuple[str, str]]:
-    """The pages, made once a build."""
+    """Return the pages, made once per build."""
     return pages()
 
 
 def on_config(config: Any) -> Any:
-    """Put the pages at the end of the navigation's reference."""
+    """Add the pages to the end of the navigation's reference."""
     listed = [{title: address} for address, (title, _) in made().items()]
     [reference] = [part["Reference"] for part in config["nav"] if "Reference" in part]
     reference.append({"Metrics": listed})
@@ -67,7 +67,7 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages to those that are written."""
+    """Add the pages to the written ones."""
     from mkdocs.structure.files import File
 
     for address, (_, text) in made().items():
@@ -76,7 +76,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def page(task: str, *, examples: bool) -> str:
-    """Every metric of a task, by family."""
+    """Format every metric of a task, by family."""
     about = {name: dialects.get(task, name).about for name in dialects.names(task)}
     shown = Examples(task) if examples else None
     lines = [
@@ -102,7 +102,7 @@ def page(task: str, *, examples: bool) -> str:
 
 
 def described(metric: Metric) -> Iterator[str]:
-    """Definition, formula, and what else is known of a metric."""
+    """Format definition, formula and properties of a metric."""
     yield plain(metric.definition)
     if metric.formula:
         yield formula(metric)
@@ -123,7 +123,7 @@ def described(metric: Metric) -> Iterator[str]:
 
 
 def formula(metric: Metric) -> str:
-    """A formula and what its symbols stand for, as HTML that is no Markdown."""
+    """Format a formula and its symbols as HTML that is not parsed as Markdown."""
     named = registry.symbols(metric)
     rows = "".join(
         f"<tr><td>{mathml(tex)}</td><td>{html.escape(meaning)}</td></tr>"
@@ -135,18 +135,18 @@ def formula(metric: Metric) -> str:
 
 
 def mathml(tex: str, display: str = "inline") -> str:
-    """A formula as MathML, with its TeX as the alternative text."""
+    """Return a formula as MathML, with its TeX as the alternative text."""
     shown: str = convert(tex, display=display)
     return shown.replace("<math", f'<math alttext="{html.escape(tex)}"', 1)
 
 
 class Example(NamedTuple):
-    """What a command prints.
+    """A command and its output.
 
     Attributes:
-        words: of the command, behind ``evalengine score``.
-        printed: what it printed, without notes.
-        piped: what stands behind it.
+        words: words of the command, after ``evalengine score``.
+        printed: output without notes.
+        piped: suffix of the command line.
     """
 
     words: tuple[str, ...]
@@ -155,7 +155,7 @@ class Example(NamedTuple):
 
 
 class Examples:
-    """Examples of a task's metrics, and what they are in other dialects."""
+    """Examples of a task's metrics, and their values in other dialects."""
 
     def __init__(self, task: str) -> None:
         self.task = task
@@ -173,7 +173,7 @@ class Examples:
                 self.compare(words, names)
 
     def compare(self, words: tuple[str, ...], names: list[str]) -> None:
-        """Note where a dialect's numbers of the same tables are others."""
+        """Record differences of a dialect's values on the same tables."""
         usual = numbers(words, names)
         for dialect in dialects.names(self.task)[1:]:
             theirs = numbers((*words, "--dialect", dialect), names)
@@ -183,7 +183,7 @@ class Examples:
                     self.elsewhere[name][dialect] = told
 
     def of(self, metric: Metric) -> Iterator[str]:
-        """What the page shows of a metric."""
+        """Return the example of a metric."""
         words, printed, piped = self.found[metric.name]
         command = f"{shlex.join(('evalengine', 'score', *words))} {piped}".rstrip()
         yield f"```console\n$ {command}\n{printed}\n```"
@@ -197,7 +197,7 @@ class Examples:
 
 @functools.cache
 def lines_of(task: str) -> tuple[tuple[str, ...], ...]:
-    """Tables of a task, as arguments of `score`, those first that `evalengine demo` has."""
+    """Return tables of a task, as arguments of `score`; those of `evalengine demo` are first."""
     demos = tomllib.loads((TABLES / "demos.toml").read_text("utf-8"))
     more = tomllib.loads((TABLES / "metrics" / "examples.toml").read_text("utf-8"))
     lines = ([demos[task]] if task in demos else []) + more.get(task, [])
@@ -205,7 +205,7 @@ def lines_of(task: str) -> tuple[tuple[str, ...], ...]:
 
 
 def without_slices(words: list[str]) -> tuple[str, ...]:
-    """A command that scores all datums alone."""
+    """Return the command without slices."""
     if "--by" in words:
         at = words.index("--by")
         words = words[:at] + words[at + 2 :]
@@ -213,7 +213,7 @@ def without_slices(words: list[str]) -> tuple[str, ...]:
 
 
 def example(metric: Metric, lines: Iterable[tuple[str, ...]]) -> Example | None:
-    """The first of some tables of which a metric has a number; else one that says why not."""
+    """Return an example from the first tables with a value; otherwise, one with the reason."""
     best = None
     for line in lines:
         words = (*line, *asked_for(metric))
@@ -235,7 +235,7 @@ def example(metric: Metric, lines: Iterable[tuple[str, ...]]) -> Example | None:
 
 
 def complete(metric: Metric, found: Example | None) -> Example:
-    """The example, if it has a number or rows; the site is not built otherwise."""
+    """Return the example if it has a value or rows; otherwise the build fails."""
     if found is not None:
         rows = found.printed.count("\n") > 1 or f"also made: {metric.frame}" in found.printed
         number = NUMBER.search(found.printed) or metric.frame == "confusion"
@@ -245,14 +245,14 @@ def complete(metric: Metric, found: Example | None) -> Example:
 
 
 def asked_for(metric: Metric) -> tuple[str, str]:
-    """The option that asks for a metric; values have statistics of the table's metrics."""
+    """Return the option that selects a metric; values have statistics of the table's metrics."""
     if registry.is_open(metric.task):
         return "--statistic", {"Quantile": "p95"}.get(metric.name, metric.name.lower())
     return "--metric", metric.name
 
 
 def run(words: Iterable[str]) -> str:
-    """What `evalengine score` prints, in the folder of the tables."""
+    """Return the output of `evalengine score` in the folder of the tables."""
     printed, before = io.StringIO(), Path.cwd()
     os.chdir(TABLES)
     try:
@@ -266,14 +266,14 @@ def run(words: Iterable[str]) -> str:
 
 
 def cut(printed: str) -> str:
-    """The first lines of what is long."""
+    """Return the first lines of a long text."""
     lines = printed.split("\n")
     left = len(lines) - MOST_LINES
     return printed if left < 2 else "\n".join([*lines[:MOST_LINES], f"... ({left} more lines)"])
 
 
 def numbers(words: tuple[str, ...], names: list[str]) -> dict[str, pl.DataFrame]:
-    """Metric -> its rows of the frame `metrics`; those that can be computed.
+    """Return metric -> its rows of the frame `metrics`, for those that can be computed.
 
     A dialect that refuses the tables does so for the first and the last metric too.
     """
@@ -296,13 +296,13 @@ def numbers(words: tuple[str, ...], names: list[str]) -> dict[str, pl.DataFrame]
 
 
 def difference(ours: pl.DataFrame | None, theirs: pl.DataFrame | None) -> str:
-    """The first number that is another in a dialect, as the page says it; empty without one.
+    """Describe the first value that differs in a dialect; empty if none does.
 
-    Of sizes and caps those that leave nothing out are compared.
+    Among area ranges and caps, those that exclude nothing are compared.
     """
     if ours is None or theirs is None:
         return ""
-    # Parameters may tell the rows of one dialect apart, and the dialects from each other.
+    # Parameters may distinguish rows within a dialect, and dialects from each other.
     keys = SAME if set(ours["parameters"]) & set(theirs["parameters"]) else SAME[:-1]
     sides = [
         side.filter(pl.col("area").is_null() | (pl.col("area") == "all"))
@@ -322,15 +322,15 @@ def difference(ours: pl.DataFrame | None, theirs: pl.DataFrame | None) -> str:
 
 
 def number(value: float | None) -> str:
-    """A number as tables show it."""
+    """Format a number as tables do."""
     return "none" if value is None else f"{value:.4f}"
 
 
 def code(names: Iterable[str]) -> str:
-    """Names with commas between them, as code."""
+    """Format names as code, separated by commas."""
     return ", ".join(f"`{name}`" for name in names)
 
 
 def plain(text: str) -> str:
-    """Text in which nothing is markup."""
+    """Escape all markup in a text."""
     return re.sub(r"([\\`*_\[\]|])", r"\\\1", html.escape(text, quote=False))

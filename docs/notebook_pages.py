@@ -1,7 +1,7 @@
-"""The notebooks as pages: their text, their code, and what it printed when it was last run.
+"""Notebooks as pages: text, code, and the output of the last execution.
 
-MkDocs calls the functions whose names begin with `on_`. Nothing is run here: `notebooks/execute.py`
-runs them, and a test says where outputs are stale.
+MkDocs calls the functions whose names begin with `on_`. Nothing is executed here:
+`notebooks/execute.py` does that, and a test fails if outputs are stale.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ HERE = Path(__file__).parent / "notebooks"
 
 
 def on_config(config: Any) -> Any:
-    """Put the pages at the end of the navigation's start."""
+    """Add the pages to the end of the navigation's start."""
     [start] = [part["Start"] for part in config["nav"] if "Start" in part]
     start.append({"Notebooks": [f"notebooks/{path.stem}.md" for path in notebooks()]})
     return config
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pages and their pictures to those that are written."""
+    """Add the pages and their images to the written ones."""
     from mkdocs.structure.files import File
 
     for path in notebooks():
@@ -35,12 +35,12 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def notebooks() -> list[Path]:
-    """All of them, in the order of their names."""
+    """Return all notebooks, in the order of their names."""
     return sorted(HERE.glob("*.ipynb"))
 
 
 def page(path: Path) -> tuple[str, dict[str, bytes]]:
-    """A notebook as Markdown, and its pictures by file name."""
+    """Return a notebook as Markdown, and its images by file name."""
     blocks: list[str] = []
     pictures: dict[str, bytes] = {}
     for cell in json.loads(path.read_text("utf-8"))["cells"]:
@@ -61,7 +61,7 @@ def page(path: Path) -> tuple[str, dict[str, bytes]]:
 
 
 def shown(outputs: list[dict[str, Any]]) -> Iterator[tuple[str, bytes]]:
-    """What each output prints, or the picture that it is."""
+    """Yield the text or the image of each output."""
     for output in outputs:
         if "text" in output:
             yield "".join(output["text"]), b""

@@ -1,4 +1,4 @@
-"""Small made-up data sets, one a folder; `demos.toml` says what `evalengine demo` scores.
+"""Small synthetic data sets, one per folder; `demos.toml` has the arguments of `evalengine demo`.
 
-All of them together are about 190 kB of the wheel. `making/` has the script that made each.
+Together they take about 190 kB of the wheel. `making/` has the script that made each.
 """

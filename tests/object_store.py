@@ -2,9 +2,6 @@
 
 Objects are files of a folder. Listing, HEAD, GET, byte ranges, PUT of new objects and deletion
 follow the S3 API reference; signatures are not checked.
-
-Objects are files of a folder. Listing, HEAD, GET, ranges of bytes, PUT of what does not exist yet
-and deletion are as the S3 API reference has them; nobody checks signatures.
 """
 
 from __future__ import annotations

@@ -80,10 +80,6 @@ def answer(capsys):
 
     The command runs in a new process if ``shell`` is set, as for a new user's first command, or if
     it needs a shell; otherwise in this process, which is faster.
-
-
-    It runs in a new process if it needs a shell or the README asks for it, as for a new user's
-    first command; otherwise in the function of the command line, which is faster.
     """
 
     def by_shell(command: str) -> str:

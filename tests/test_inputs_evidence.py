@@ -1,4 +1,4 @@
-"""Tables that are read well and mean nothing: rows out of step, single tracks, swapped sides."""
+"""Tables that are read but mean nothing: rows out of step, single tracks, swapped sides."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def texts(rng: np.random.Generator, n: int = N) -> pl.Series:
 
 
 def sides(task: str, seed: int = 0) -> tuple[pl.DataFrame, pl.DataFrame, str]:
-    """Predictions close to their ground truths, and the predicted column."""
+    """Return predictions close to their ground truths, and the predicted column."""
     rng = np.random.default_rng(seed)
     if task == "text":
         made = texts(rng)
@@ -43,7 +43,7 @@ def sides(task: str, seed: int = 0) -> tuple[pl.DataFrame, pl.DataFrame, str]:
 
 @pytest.mark.parametrize("task", ["text", "regression", "classification"])
 @pytest.mark.parametrize("order", ["reverse", "later", "earlier", "random", "as is"])
-def test_rows_out_of_step_are_told(task: str, order: str) -> None:
+def test_rows_out_of_step_are_reported(task: str, order: str) -> None:
     ours, theirs, name = sides(task)
     column = pl.col(name)
     moved = {
@@ -69,8 +69,8 @@ def test_forecasts_of_the_last_value_and_alternating_labels_are_in_step() -> Non
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_probabilities_of_the_other_class_are_told(seed: int) -> None:
-    """Their ROC AUC is far above 0.1; scores without skill, and poor ones, have no warning."""
+def test_probabilities_of_the_other_class_are_reported(seed: int) -> None:
+    """Reversed scores have a ROC AUC well above 0.1; unskilled and poor scores are accepted."""
     rng = np.random.default_rng(seed)
     p = 1 / (1 + np.exp(-rng.normal(size=400) * 1.5))
     true = (rng.random(400) < p).astype(int)
@@ -83,7 +83,7 @@ def test_probabilities_of_the_other_class_are_told(seed: int) -> None:
 
 
 def binary(n: int, seed: int, base: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
-    """True labels, and probabilities of label 1."""
+    """Return true labels, and probabilities of label 1."""
     rng = np.random.default_rng(seed)
     true = (rng.random(n) < base).astype(int)
     prior = np.log(base / (1 - base))
@@ -108,7 +108,7 @@ def test_reversed_scores_in_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_relevant_documents_at_the_end_in_buckets(
     place: int, code: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At rank 10 of 10, at rank 1, and anywhere."""
+    """Relevant documents are at rank 10 of 10, at rank 1, or anywhere."""
     in_buckets(monkeypatch)
     queries, rng = 1_000, np.random.default_rng(2)
     doc = rng.integers(0, 10, queries) if place < 0 else np.full(queries, place)
@@ -124,7 +124,7 @@ def test_relevant_documents_at_the_end_in_buckets(
 def test_judgments_of_another_collection_in_buckets(
     share: float, warns: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The share of the whole decides, not that of a bucket."""
+    """The share of all datums decides, not that of a bucket."""
     queries, rng = 1_500, np.random.default_rng(4)
     run = pl.DataFrame(
         {"query_id": np.repeat(np.arange(queries), 6), "doc_id": [*range(6)] * queries}
@@ -145,10 +145,10 @@ def test_judgments_of_another_collection_in_buckets(
 
 
 @pytest.mark.parametrize("base", [0.5, 0.2])
-def test_scores_of_the_predicted_label_are_told(
+def test_scores_of_the_predicted_label_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, base: float
 ) -> None:
-    """They are confidences, also in buckets; once repaired there is no warning."""
+    """They are confidences, also in buckets; after the repair there is no warning."""
     in_buckets(monkeypatch)
     true, p = binary(1_000, 3, base)
     table = pl.DataFrame(
@@ -171,7 +171,7 @@ def test_scores_of_the_predicted_label_are_told(
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("n", [20, 60, 2_000])
 def test_other_scores_are_not_those_of_the_predicted_label(seed: int, n: int) -> None:
-    """Scores in [0.5, 1] of label 1, other thresholds, and predictions of another model."""
+    """Scores in [0.5, 1] of label 1, other thresholds, and another model are accepted."""
     true, p = binary(n, seed)
     _, noise = binary(n, seed + 100)
     rng = np.random.default_rng(seed)
@@ -185,7 +185,7 @@ def test_other_scores_are_not_those_of_the_predicted_label(seed: int, n: int) ->
         (0.5 + noise / 2, noise > 0.5),
         (0.5 + rng.random(n) / 2, p > 0.5),
         (0.5 + rng.random(n) / 2, rng.random(n) > 0.5),
-        (np.maximum(noise, 1 - noise), noise > 0.5),  # of no skill
+        (np.maximum(noise, 1 - noise), noise > 0.5),  # without skill
         (np.ones(n), p > 0.5),
         (10 * np.maximum(p, 1 - p), p > 0.5),
         (p, p > 0.2),
@@ -203,7 +203,7 @@ def tracks() -> pl.DataFrame:
     return pl.DataFrame({"sequence": ["a"] * 18, "frame": frame, "track_id": track, **box})
 
 
-def test_tracks_of_one_box_are_told() -> None:
+def test_tracks_of_one_box_are_reported() -> None:
     single = tracks().with_columns(track_id=pl.int_range(pl.len()))
     assert noted(ee.score(single, tracks()), "tracks_of_one_box", side="predictions")
     assert noted(ee.score(tracks(), single), "tracks_of_one_box", side="ground_truths")
@@ -212,7 +212,7 @@ def test_tracks_of_one_box_are_told() -> None:
         assert "tracks_of_one_box" not in codes(ee.score(ours, theirs))
 
 
-def test_tracks_without_a_sequence_are_no_images() -> None:
+def test_tracks_without_a_sequence_are_not_images() -> None:
     bare = tracks().drop("sequence").with_columns(label_value=pl.lit("a"), score=pl.lit(0.5))
     with refused("column_missing", column="sequence"):
         ee.score(bare, bare.drop("score"))
@@ -222,7 +222,7 @@ def test_tracks_without_a_sequence_are_no_images() -> None:
     assert [one.severity for one in card.findings if one.code == "unread_column"] == ["note"] * 2
 
 
-def test_lines_of_text_are_no_table(tmp_path: Path) -> None:
+def test_lines_of_text_are_not_a_table(tmp_path: Path) -> None:
     for name, said in (("p", "the cat sat\nso it goes on\n"), ("g", "a cat sat, or so\nit goes\n")):
         (tmp_path / f"{name}.txt").write_text(said)
     for task in (None, "text"):
@@ -233,13 +233,13 @@ def test_lines_of_text_are_no_table(tmp_path: Path) -> None:
     assert ee.score(tmp_path / "p.txt", tmp_path / "p.txt", task="text").value("ROUGE1") == 1
 
 
-def test_swapped_tables_of_labels_are_asked_about() -> None:
+def test_swapped_tables_of_labels_are_questioned() -> None:
     truth = IDS.with_columns(label=pl.lit("a"))
     with refused("column_missing", side="ground_truths", swapped_with="prediction"):
         ee.score(truth, truth.rename({"label": "prediction"}))
 
 
-def test_certainty_of_annotators_is_no_swap() -> None:
+def test_certainty_of_annotators_is_not_a_swap() -> None:
     rng = np.random.default_rng(0)
     truth = IDS.with_columns(label_value=pl.Series(rng.choice(["a", "b"], N)))
     steps = truth.with_columns(score=pl.Series(rng.choice([0.5, 0.75, 1.0], N)))
@@ -248,7 +248,7 @@ def test_certainty_of_annotators_is_no_swap() -> None:
     assert noted(ee.score(truth, scores), "tables_swapped", severity="warning")
 
 
-def test_repeated_documents_of_both_sides_are_told_together() -> None:
+def test_repeated_documents_of_both_sides_are_reported_together() -> None:
     run = pl.DataFrame({"query_id": [1, 1], "doc_id": ["a", "a"], "score": [0.5, 0.4]})
     with refused("repeated_values", side="predictions", match=r"ground truths: a document"):
         ee.score(run, run.select("query_id", "doc_id", relevance=1))
@@ -266,7 +266,7 @@ def test_the_nearest_task_and_its_missing_column() -> None:
     assert len(str(info.value)) < 300
 
 
-def test_marks_of_missing_values_next_to_a_label_map() -> None:
+def test_markers_of_missing_values_next_to_a_label_map() -> None:
     ours = IDS.with_columns(label_value=pl.Series(["a", "b", "c"] * 20))
     theirs = ours.with_columns(label_value=pl.Series(["a", "b", "NaN"] * 20))
     card = ee.score(ours, theirs, label_map={"a": "x"})
@@ -275,7 +275,7 @@ def test_marks_of_missing_values_next_to_a_label_map() -> None:
 
 
 def bounded(case: tuple[pl.DataFrame, ...], folder: Path, **options: Any) -> list[ee.Scorecard]:
-    """The run in memory, and in four buckets."""
+    """Score in memory, and in four buckets."""
     paths = [folder / f"{i}.parquet" for i in range(len(case))]
     for path, table in zip(paths, case, strict=True):
         table.write_parquet(path)
@@ -283,8 +283,8 @@ def bounded(case: tuple[pl.DataFrame, ...], folder: Path, **options: Any) -> lis
     return [ee.score(*paths, **options, **how) for how in ({}, limit)]
 
 
-def test_buckets_judge_the_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ids one off, marks of missing labels, sentinels and ties that are few in each bucket."""
+def test_rules_in_buckets_judge_all_datums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ids off by one, markers of missing labels, sentinels and ties are few in each bucket."""
     in_buckets(monkeypatch)
     rng = np.random.default_rng(0)
     names = pl.Series([f"img_{i}" for i in range(1, N + 2)])

@@ -1,4 +1,4 @@
-"""Detection in memory: lists of images as other tools give them, and COCO's dicts and objects."""
+"""Detection in memory: lists of images in the form of other tools, and COCO's dicts and objects."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
 def images(table: pl.DataFrame) -> list[dict[str, Any]]:
-    """The rows of each image as arrays."""
-    found = []
+    """Return the rows of each image as arrays."""
+    predictions_of = []
     for name in NAMES:
         rows = table.filter(datum_id=name)
         image = {
@@ -38,12 +38,12 @@ def images(table: pl.DataFrame) -> list[dict[str, Any]]:
         }
         if "score" in rows.columns:
             image["scores"] = rows["score"].to_numpy()
-        found.append(image)
-    return found
+        predictions_of.append(image)
+    return predictions_of
 
 
 class Detections:
-    """The fields of supervision's class that are read."""
+    """Fields of supervision's class that are read."""
 
     def __init__(self, image: dict[str, Any]) -> None:
         self.xyxy = image["boxes"].reshape(-1, 4)
@@ -105,7 +105,7 @@ def test_lists_of_images(form: Any) -> None:
 @pytest.mark.parametrize("form", [dict, tensors, Detections, real_detections])
 @pytest.mark.parametrize("axis", [False, True])
 def test_masks_of_images(form: Any, axis: bool) -> None:
-    """Probabilities [n, 1, h, w] of torchvision and flags [n, h, w] alike."""
+    """Probabilities [n, 1, h, w] of torchvision and flags [n, h, w] give equal masks."""
     rng = np.random.default_rng(5)
     pixels = rng.random((4, 3, 20, 30)) > 0.4
     ours, theirs = [], []
@@ -131,18 +131,18 @@ def test_masks_of_images(form: Any, axis: bool) -> None:
 
 @pytest.mark.parametrize("low", [-3.0, -1e-6, np.nan])
 def test_masks_of_logits_are_refused(low: float) -> None:
-    """Only shares of a pixel are cut at one half; whole numbers are set where they are not 0."""
+    """Only fractions are cut at one half; integer pixels are set if they are not 0."""
     masks = np.full((1, 40, 40), low, np.float32)
     masks[0, 2:38, 2:38] = 0.4
     truth = [{"boxes": [[2, 2, 38, 38]], "labels": [1], "masks": masks > 0}]
 
-    def found(masks: Any) -> list[dict[str, Any]]:
+    def predictions_of(masks: Any) -> list[dict[str, Any]]:
         return [{"boxes": [[2, 2, 38, 38]], "labels": [1], "scores": [0.9], "masks": masks}]
 
     with pytest.raises(ee.InputError):
-        ee.score(found(masks), truth, dialect="coco", iou_type="segm")
+        ee.score(predictions_of(masks), truth, dialect="coco", iou_type="segm")
     for right in (masks > 0, np.where(masks > 0, 255.0, 0), np.where(masks > 0, 0.6, 0.4)):
-        card = ee.score(found(right), truth, dialect="coco", iou_type="segm")
+        card = ee.score(predictions_of(right), truth, dialect="coco", iou_type="segm")
         assert card.value("AP") == pytest.approx(1.0)
 
 
@@ -158,7 +158,7 @@ def test_an_image_without_objects_counts() -> None:
     assert none.value("mAP", iou_threshold=0.5) == 0.0
 
 
-def test_box_format_is_heard() -> None:
+def test_box_format_is_respected() -> None:
     image = {"boxes": [[3.0, 3, 4, 4]], "labels": [1]}
     corners = {"boxes": [[1.0, 1, 5, 5]], "labels": [1]}
     card = ee.score([{**image, "scores": [0.5]}], [image], box_format="cxcywh")
@@ -214,27 +214,32 @@ def test_coco_in_memory_is_read_as_its_file(kind: str, tmp_path: Path) -> None:
     box = [6, 4, 24, 16]
     whole = truths(annotation(1, bbox=box, segmentation=ring, area=384.0),
                    annotation(2, bbox=box, segmentation=text, area=384.0))  # fmt: skip
-    found = [result(bbox=box, score=0.9), result(bbox=box, score=0.4)]
+    predictions_of = [result(bbox=box, score=0.9), result(bbox=box, score=0.4)]
     if kind != "bbox":
-        found = [{**one, "segmentation": text} for one in found]
-    for name, content in (("gts", whole), ("dets", found)):
+        predictions_of = [{**one, "segmentation": text} for one in predictions_of]
+    for name, content in (("gts", whole), ("dets", predictions_of)):
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
     want = ee.score(tmp_path / "dets.json", tmp_path / "gts.json", dialect="coco")
     if kind == "encoded":
-        found = [{**one, "segmentation": code} for one in found]
+        predictions_of = [{**one, "segmentation": code} for one in predictions_of]
         whole["annotations"][1]["segmentation"] = code
-    found = [{**one, "score": np.float64(one["score"])} for one in found]
+    predictions_of = [{**one, "score": np.float64(one["score"])} for one in predictions_of]
     coco = quiet(COCO)
     coco.dataset = copy.deepcopy(whole)
     quiet(coco.createIndex)
-    loaded = quiet(coco.loadRes, copy.deepcopy(found))
-    for ours, theirs in ((found, whole), (found, coco), (loaded, coco), (loaded, whole)):
+    loaded = quiet(coco.loadRes, copy.deepcopy(predictions_of))
+    for ours, theirs in (
+        (predictions_of, whole),
+        (predictions_of, coco),
+        (loaded, coco),
+        (loaded, whole),
+    ):
         card = ee.score(ours, theirs, dialect="coco")
         assert card.metrics.equals(want.metrics)
-    assert ee.score(found, whole, by="weather").metrics["slice"].drop_nulls().len() > 0
+    assert ee.score(predictions_of, whole, by="weather").metrics["slice"].drop_nulls().len() > 0
 
 
-def test_coco_that_is_broken_in_memory() -> None:
+def test_invalid_coco_in_memory() -> None:
     with refused("file_malformed", ee.ReadError, field="bbox", row=1):
         ee.score([result()], truths(annotation(), annotation(2, bbox="no")))
     with refused("file_malformed", ee.InputError):

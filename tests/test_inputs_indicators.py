@@ -1,4 +1,4 @@
-"""Arrays of 0 and 1: labels, pictures, or refused; columns; truths by scikit-learn's names."""
+"""Arrays of 0 and 1: labels, images, or refused; columns; scikit-learn's names of truths."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def refused(*given: Any, **options: Any) -> refusals.Refusal:
 
 
 @pytest.mark.parametrize("cast", [int, bool, float])
-def test_narrow_arrays_of_0_and_1_are_asked_about(cast: type) -> None:
-    """scikit-learn takes them for labels, Torchmetrics for whatever is asked."""
+def test_narrow_arrays_of_0_and_1_are_questioned(cast: type) -> None:
+    """scikit-learn reads them as labels, Torchmetrics as the caller asks."""
     said = refused(SAID.astype(cast), TRUTH.astype(cast))
     assert said.has("task_ambiguous", count=6)
     assert "shape (6, 3)" in refused(SAID, TRUTH, task="classification")
@@ -48,7 +48,7 @@ def test_with_multilabel_they_are_labels(given: Any) -> None:
     assert ", and labels names 2" in refused(given, TRUTH, multilabel=True, labels=["a", "b"])
 
 
-def test_what_may_be_a_picture_is_one_and_said() -> None:
+def test_possible_images_are_images_with_a_note() -> None:
     card = ee.score(np.eye(40, dtype=int), np.eye(40, dtype=int))
     assert card.task == "segmentation"
     (note,) = [note for note in card.notes if "multilabel" in note]
@@ -57,7 +57,7 @@ def test_what_may_be_a_picture_is_one_and_said() -> None:
 
 
 @pytest.mark.parametrize("cast", [int, float])
-def test_scores_beside_one_hot_truths_are_refused(cast: type) -> None:
+def test_scores_next_to_one_hot_truths_are_refused(cast: type) -> None:
     hot = np.eye(3)[[0, 1, 2, 1, 0, 2]].astype(cast)
     said = refused(SCORES, hot)
     assert said.has("several_classes")
@@ -75,7 +75,7 @@ def test_columns_are_values() -> None:
     assert ee.score(names, names, task="classification").value("Accuracy") == 1.0
 
 
-def test_names_of_scikit_learn_tell_classes_from_texts() -> None:
+def test_names_of_scikit_learn_distinguish_classes_from_texts() -> None:
     given: dict[str, Any] = {"y_true": ["cat", "dog", "dog"], "y_pred": ["cat", "dog", "cat"]}
     assert ee.score(**given).value("Accuracy") == 2 / 3
     assert refused(y_true=["a b", "c"], y_pred=["a", "c"]).has(
@@ -86,7 +86,7 @@ def test_names_of_scikit_learn_tell_classes_from_texts() -> None:
     )
 
 
-def test_a_label_beside_a_prediction_is_the_true_one() -> None:
+def test_a_label_next_to_a_prediction_is_the_true_one() -> None:
     table = pl.DataFrame({"label": ["a", "b", "a"], "prediction": ["a", "a", "a"]})
     card = ee.score(table)
     assert card.value("Accuracy") == 2 / 3
@@ -97,7 +97,7 @@ def test_a_label_beside_a_prediction_is_the_true_one() -> None:
 
 
 @pytest.mark.parametrize("labels", [(1, 2), (2, 1)])
-def test_of_classes_1_and_2_the_score_is_asked_about(labels: tuple[int, int]) -> None:
+def test_scores_of_classes_1_and_2_are_questioned(labels: tuple[int, int]) -> None:
     table = pl.DataFrame({"actual": [*labels, 1, 2], "score": [0.1, 0.9, 0.2, 0.8]})
     assert refused(table).has("option_missing", option="positive_label")
     assert ee.score(table, positive_label=2).value("Accuracy") in (0.5, 1.0)

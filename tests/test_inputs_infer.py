@@ -1,4 +1,4 @@
-"""The task follows from the columns, or the user is asked."""
+"""The task is inferred from the columns, or requested from the user."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def refusal(*args: Any, **options: Any) -> Refusal:
         ({**LONG, "x": [0.5], "left": [1]}, TRUTH, "classification"),
     ],
 )
-def test_it_follows_from_the_columns(ours: Any, theirs: Any, task: str) -> None:
+def test_it_is_inferred_from_the_columns(ours: Any, theirs: Any, task: str) -> None:
     assert infer(ours, theirs) == task
 
 
-def test_what_the_user_says_counts() -> None:
+def test_the_users_task_has_priority() -> None:
     assert infer({**LONG, **BOX}, TRUTH, task="classification") == "classification"
     assert infer({"mine": [1], "score": [1]}, columns={"mine": "actual"}) == "classification"
     wide = {"datum_id": [1], "a": [0.5]}
@@ -85,7 +85,7 @@ def test_coco_is_detection(tmp_path: Path) -> None:
     assert refusal(str(path)).has("truths_missing", task="detection")
 
 
-def test_boxes_in_the_ground_truths_alone_are_asked_about() -> None:
+def test_boxes_only_in_the_ground_truths_are_questioned() -> None:
     message = refusal(LONG, {**TRUTH, **BOX})
     assert message.has("task_ambiguous", tasks=["classification", "detection"])
 
@@ -95,7 +95,7 @@ def test_one_table_of_boxes_needs_a_second() -> None:
 
 
 @pytest.mark.parametrize("tables", [({"a": [1]},), ({"a": [1]}, {"b": [1]}), ([], [])])
-def test_columns_that_tell_none_ask_for_the_task(tables: Any) -> None:
+def test_ambiguous_columns_require_the_task(tables: Any) -> None:
     message = refusal(*tables)
     assert message.has("task_unknown")
     assert "write task=" in message
@@ -106,7 +106,7 @@ def test_predictions_alone_ask_for_their_truths() -> None:
     assert message.has("truths_missing", task="retrieval")
 
 
-def test_customer_segments_are_no_panoptic_segments() -> None:
+def test_customer_segments_are_not_panoptic_segments() -> None:
     churn = {"customer_id": [1, 2], "churned": [1, 0], "p_churn": [0.9, 0.1], "segment": ["x", "y"]}
     for tables in ([churn], [churn, churn]):
         with pytest.raises(EvalengineError) as caught:
@@ -126,8 +126,8 @@ def test_a_metric_of_another_task_does_not_change_what_tables_look_like() -> Non
         ee.score(boxes.with_columns(score=0.5), boxes, metrics=["ThresholdAtFPR"])
 
 
-def test_tables_whole_for_images_stay_there() -> None:
-    """Video, frame and track may stand beside ids of images, labels and scores."""
+def test_complete_tables_of_images_stay_detection() -> None:
+    """Video, frame and track may be next to ids of images, labels and scores."""
     ours, theirs = IMAGES
     assert infer(ours, theirs) == infer(ours, theirs, metrics=["mAP"]) == "detection"
     assert infer(ours, theirs, metrics=["HOTA"]) == "tracking"
@@ -172,7 +172,7 @@ def test_decimals_are_measured() -> None:
     assert infer({**AGES, "target": [*prices["target"], Decimal(3)]}) == "regression"
 
 
-def test_integers_that_hardly_repeat_are_told() -> None:
+def test_integers_that_hardly_repeat_are_noted() -> None:
     counts = {"target": [*range(40)], "prediction": [*range(1, 41)]}
     told = [note for note in ee.score(counts).notes if "task='regression'" in note]
     assert len(told) == 2
@@ -194,10 +194,10 @@ PAIRS = [
         for case, mark in zip(product(PAIRS, [0, 1], [False, True]), cycle(MARKS), strict=False)
     ],
 )
-def test_a_mark_of_a_missing_value_changes_no_task(
+def test_a_marker_of_a_missing_value_changes_no_task(
     mark: str, names: tuple[str, str], bad: int, whole: bool, tmp_path: Path
 ) -> None:
-    """CSV, texts in memory, and after rows are left out, the numbers of the other rows."""
+    """CSV, texts in memory, and filtered rows give the values of the other rows."""
     true = [float(i if whole else i + 0.25) for i in range(40)]
     sides = [[f"{v:g}" for v in true], [f"{v + 0.5:g}" for v in true]]
     sides[bad][17] = mark
@@ -217,8 +217,8 @@ def test_a_mark_of_a_missing_value_changes_no_task(
         assert card.run["inputs"]["table"]["rows"] == 39
 
 
-def test_texts_that_are_no_numbers_and_columns_of_other_texts() -> None:
-    """A few texts are bad values of numbers; whole numbers as texts, and words, are labels."""
+def test_invalid_numbers_and_columns_of_other_texts() -> None:
+    """A few texts are invalid numbers; integers as texts, and words, are labels."""
     true = [str(i + 0.5) for i in range(40)]
     numbers = [i + 0.25 for i in range(40)]
     with refused("wrong_dtype", ee.InputError, match="row 3: 'abc'", side="table", column="target"):
@@ -236,7 +236,7 @@ def test_texts_that_are_no_numbers_and_columns_of_other_texts() -> None:
         ee.score(scores, {"datum_id": [1, 2], "label_value": ["a", "b"]})
 
 
-def test_a_mark_beyond_the_first_rows_is_found(tmp_path: Path) -> None:
+def test_a_marker_after_the_first_rows_is_found(tmp_path: Path) -> None:
     rows = "".join(f"{i},{i + 0.5}\n" for i in range(1500))
     (tmp_path / "t.csv").write_text(f"target,prediction\n{rows}NA,7.5\n")
     with pytest.raises(ee.InputError) as told:
@@ -253,7 +253,7 @@ def test_a_mark_beyond_the_first_rows_is_found(tmp_path: Path) -> None:
 def test_a_blank_among_whole_numbers_changes_no_task(
     names: tuple[str, str], at: int, tmp_path: Path
 ) -> None:
-    """One table, two tables and arrays with NaN: the error names the row, and nothing else."""
+    """For one table, two tables and arrays with NaN, the error names the row and nothing else."""
     table = pl.DataFrame({names[0]: range(1500), names[1]: [i + 0.37 for i in range(1500)]})
     row = pl.int_range(pl.len())
     table = table.with_columns(pl.when(row != at).then(names[0]).alias(names[0]))
@@ -288,7 +288,7 @@ def test_sentences_are_texts(names: tuple[str, str]) -> None:
         assert infer(*sides) == "classification"
 
 
-def test_sentences_in_columns_of_labels_are_asked_about() -> None:
+def test_sentences_in_columns_of_labels_are_questioned() -> None:
     with refused("task_unclear", columns=["y_true", "y_pred"]):
         infer({"y_true": SAID, "y_pred": WRONG})
     table = {"y_true": SAID, "y_pred": WRONG}
@@ -299,7 +299,7 @@ def test_sentences_in_columns_of_labels_are_asked_about() -> None:
 WHOLE = {"target": [3, 5, 7, 9], "prediction": [3, 5, 7, 8]}
 
 
-def test_a_metric_of_one_task_decides_where_columns_allow_it() -> None:
+def test_a_metric_of_one_task_decides_if_columns_allow_it() -> None:
     assert infer(WHOLE) == infer(AGES, metrics=["Accuracy"]) == "classification"
     for table in (WHOLE, {"y_true": WHOLE["target"], "y_pred": WHOLE["prediction"]}):
         card = ee.score(table, metrics=["MAE", "R2"])
@@ -332,7 +332,7 @@ def test_columns_named_by_hand_decide() -> None:
         ee.score(words, columns={"mine": "prediction"})
 
 
-def test_a_column_without_a_name_is_no_column_of_numbers(tmp_path: Path) -> None:
+def test_a_column_without_a_name_is_not_one_of_numbers(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(",true_hr,predicted_hr\n0,70.1,71.2\n")
     with pytest.raises(ee.InputError, match="cannot be inferred"):

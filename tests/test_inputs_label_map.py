@@ -1,4 +1,4 @@
-"""Label maps in every form, and what they do to labels of both sides."""
+"""Label maps in every form, and their effect on labels of both sides."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_every_form_is_one_table(form: Any, rows: list[tuple[Any, ...]]) -> None
         ("object.json", False),
     ],
 )
-def test_files_hold_label_maps_too(suffix: str, keyed: bool, tmp_path: Path) -> None:
+def test_files_may_contain_label_maps(suffix: str, keyed: bool, tmp_path: Path) -> None:
     path = tmp_path / f"map{suffix}"
     table = pl.DataFrame({"label_value": ["van", "truck"], "new_label_value": ["car", "car"]})
     rows = ANY_KEY
@@ -106,7 +106,7 @@ def test_a_table_in_memory_is_a_label_map() -> None:
         ),
     ],
 )
-def test_forms_that_say_nothing_are_refused(form: Any, words: dict[str, Any]) -> None:
+def test_invalid_forms_are_refused(form: Any, words: dict[str, Any]) -> None:
     with refused(**words) as caught:
         read_label_map(form)
     if words["code"] != "types_mixed":
@@ -143,18 +143,18 @@ def test_an_entry_with_the_key_wins_over_one_for_any_key() -> None:
     ]
 
 
-def test_integers_written_as_text_are_integers_where_the_labels_are() -> None:
+def test_integers_written_as_text_are_integers_if_the_labels_are() -> None:
     both, _ = relabel(read_label_map(["1=2"]), {"predictions": pairs(("label", 1), ("label", 5))})
     assert both["predictions"].rows() == [("label", 1, "label", 2), ("label", 5, "label", 5)]
 
 
-def test_integers_written_as_text_reach_the_side_that_holds_them() -> None:
+def test_integers_written_as_text_apply_to_the_side_that_contains_them() -> None:
     ours = predictions(label_value=[17, 18, 17])
     frames = load(ours, label_map=["17=cat", "18=dog"])
     assert frames.predictions["label_value"].to_list() == ["cat", "dog", "cat"]
 
 
-def test_both_sides_are_mapped_and_then_meet() -> None:
+def test_both_sides_are_mapped_and_then_match() -> None:
     ours = predictions(label_value=["van", "dog", "van"])
     frames = load(ours, label_map={"van": "cat"})
     assert kinds(frames) == set()
@@ -166,7 +166,7 @@ def test_both_sides_are_mapped_and_then_meet() -> None:
     assert frames.predictions["label_value"].to_list() == ["van", "dog", "van"]
 
 
-def test_a_key_may_change_so_that_sides_meet() -> None:
+def test_a_key_may_change_so_that_sides_match() -> None:
     theirs = ground_truths(label_key=["class"] * 3)
     mapping = {("label", "cat"): ("class", "cat"), ("label", "dog"): ("class", "dog")}
     frames = load(theirs=theirs, label_map=mapping)
@@ -174,7 +174,7 @@ def test_a_key_may_change_so_that_sides_meet() -> None:
     assert frames.label_map["predictions"]["new_label_key"].to_list() == ["class", "class"]
 
 
-def test_mapped_labels_that_nobody_has_are_told_with_the_nearest() -> None:
+def test_unused_mapped_labels_are_noted_with_the_nearest() -> None:
     frames = load(label_map={"catt": "dog"})
     assert note(frames, "label_map_unused").endswith("mean 'cat'?")
 
@@ -186,7 +186,7 @@ def test_a_map_of_another_type_is_refused() -> None:
     assert "('cat', 'dog')" in message
 
 
-def test_a_map_brings_integers_and_strings_together() -> None:
+def test_a_map_merges_integers_and_strings() -> None:
     ours = predictions(label_value=[17, 18, 17])
     frames = load(ours, label_map={17: "cat", 18: "dog"})
     assert frames.predictions["label_value"].to_list() == ["cat", "dog", "cat"]
@@ -196,7 +196,7 @@ def test_a_map_brings_integers_and_strings_together() -> None:
     assert kinds(frames) == set()
 
 
-def test_a_map_that_leaves_integers_beside_strings_is_refused() -> None:
+def test_a_map_with_integers_next_to_strings_left_is_refused() -> None:
     ours = predictions(label_value=[17, 18, 17])
     message = refusal(ours, label_map={17: "cat"})
     assert message.has("labels_not_mapped", count=1, labels=[18])

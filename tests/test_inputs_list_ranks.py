@@ -1,4 +1,4 @@
-"""Ranks of lists: shared ones are refused, gaps are told, however large or odd the numbers are."""
+"""Ranks of lists: ties are refused and gaps are noted, for numbers of any size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flags of integers and codes of ids answer as sets do."""
+"""Bitmaps of integers and codes of ids give the results of sets."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ENDS = {
 }
 
 SWITCH = (1, 10**9)
-"""Rows from which kernels mark and look up integers, instead of NumPy."""
+"""Number of rows from which kernels, instead of NumPy, mark and look up integers."""
 
 
 @st.composite
 def close(draw: st.DrawFn, n_columns: int = 1) -> list[pl.Series]:
-    """Columns of integers near one another, often at an end of what their dtype holds."""
+    """Return columns of integers close to one another, often at a limit of their dtype."""
     dtype = draw(st.sampled_from(list(ENDS)))
     low, high = ENDS[dtype]
     first = draw(st.sampled_from([low, high - 40, max(low, -20)]))
@@ -35,7 +35,7 @@ def close(draw: st.DrawFn, n_columns: int = 1) -> list[pl.Series]:
 
 @settings(deadline=None)
 @given(close(), st.sampled_from(SWITCH))
-def test_marks_are_the_set(columns: list[pl.Series], unmarked: int) -> None:
+def test_bitmaps_are_the_set(columns: list[pl.Series], unmarked: int) -> None:
     with tuned(block_rows=7, unmarked_rows=unmarked):
         chunked = pl.concat([columns[0], columns[0].reverse()], rechunk=False)
         found = bitmap_of([chunked], 41)
@@ -49,7 +49,9 @@ def test_marks_are_the_set(columns: list[pl.Series], unmarked: int) -> None:
 
 @settings(deadline=None)
 @given(close(2), st.sampled_from(SWITCH))
-def test_codes_from_flags_are_places_in_the_set(columns: list[pl.Series], unmarked: int) -> None:
+def test_codes_from_bitmaps_are_positions_in_the_set(
+    columns: list[pl.Series], unmarked: int
+) -> None:
     with tuned(block_rows=7, unmarked_rows=unmarked):
         values, found = encode(columns)
         assert values.to_list() == sorted(set(columns[0]) | set(columns[1]))
@@ -60,7 +62,7 @@ def test_codes_from_flags_are_places_in_the_set(columns: list[pl.Series], unmark
 
 
 def compared(columns: list[pl.Series], bucket: Bucket = ALL) -> None:
-    """Ids of two tables are those of sets."""
+    """Compare the ids of two tables with sets."""
     first, second = (set(column.to_list()) for column in columns)
     ids = DatumIds.of(dict(zip("ab", columns, strict=True)), bucket)
     order = {"key": str.encode} if columns[0].dtype == pl.String else {}
@@ -89,7 +91,7 @@ def test_texts_compare_as_sets(n: int) -> None:
 
 @settings(deadline=None)
 @given(close(2), st.sampled_from([2, 7, 27, 400]))
-def test_flags_of_a_bucket_are_the_set(columns: list[pl.Series], of: int) -> None:
+def test_bitmaps_of_a_bucket_are_the_set(columns: list[pl.Series], of: int) -> None:
     if columns[0].dtype == pl.UInt64:
         assert dealt(columns[0], of) is None
         return

@@ -1,4 +1,4 @@
-"""Both sides against each other: kinds of ids, common datums, empty sides, one-sided labels."""
+"""Cross-checks of both sides: kinds of ids, common datums, empty sides, one-sided labels."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_datums_of_another_kind_are_refused() -> None:
     assert "datums strings ('1', '2')" in refusal(datums=["1", "2"])
 
 
-def test_sides_that_never_meet_are_refused_with_samples() -> None:
+def test_sides_without_common_ids_are_refused_with_samples() -> None:
     message = refusal(predictions(datum_id=[7, 8, 9]))
     assert message.has("no_common_id", column="datum_id")
     assert "3 datums (7, 8, 9)" in message
@@ -59,14 +59,14 @@ def test_sides_that_never_meet_are_refused_with_samples() -> None:
         (["img/a.jpg", "img/a.jpg", "img/b.jpg"], "folders and file extension"),
     ],
 )
-def test_the_reason_why_strings_never_meet_is_told(ids: list[str], difference: str) -> None:
+def test_the_reason_why_strings_do_not_match_is_reported(ids: list[str], difference: str) -> None:
     message = refusal(predictions(datum_id=ids), ground_truths(datum_id=["a", "a", "b"]))
     assert message.has("no_common_id", column="datum_id")
     assert difference in message
     assert "2 of 2 datums" in message
 
 
-def test_ids_that_look_alike_are_told_to_differ_in_unicode_form() -> None:
+def test_ids_that_differ_only_in_unicode_form_are_reported() -> None:
     message = refusal(
         predictions(datum_id=["e\u0301", "e\u0301", "z\u0301"]),
         ground_truths(datum_id=["\u00e9", "\u00e9", "\u017a"]),
@@ -113,7 +113,7 @@ def test_two_empty_sides_take_the_dtype_of_the_datums() -> None:
     assert note(frames, "datums_without_predictions").startswith("3 datums without predictions")
 
 
-def test_an_empty_table_that_lacks_a_column_is_still_refused() -> None:
+def test_an_empty_table_without_a_required_column_is_refused() -> None:
     assert "'score' is missing" in refusal(predictions().clear().drop("score"))
 
 
@@ -123,7 +123,7 @@ def test_listed_datums_count_on_both_sides() -> None:
     assert counted(frames, "datums_without_ground_truths") == (2, [3, 4])
 
 
-def test_datums_that_are_not_listed_are_told() -> None:
+def test_datums_that_are_not_listed_are_noted() -> None:
     frames = load(datums=[1])
     found = [note for note in frames.notes if note.kind == "datums_not_listed"]
     assert [(note.count, note.lowest) for note in found] == [(1, (2,)), (1, (2,))]
@@ -131,13 +131,13 @@ def test_datums_that_are_not_listed_are_told() -> None:
     assert "ground truths" in found[1].message
 
 
-def test_labels_on_one_side_are_told_with_names() -> None:
+def test_labels_on_one_side_are_noted_with_names() -> None:
     frames = load(predictions(label_value=["cat", "cow", "hen"]))
     assert counted(frames, "labels_in_predictions_only") == (2, ["cow", "hen"])
     assert counted(frames, "labels_in_ground_truths_only") == (1, ["dog"])
 
 
-def test_labels_that_differ_in_capitals_blanks_or_type_alone_are_told() -> None:
+def test_labels_that_differ_only_in_capitals_blanks_or_type_are_noted() -> None:
     frames = load(predictions(label_value=["Cat", " dog", "Cat"]))
     assert "no_common_label" in kinds(frames)
     message = note(frames, "labels_spelt_apart")
@@ -145,7 +145,7 @@ def test_labels_that_differ_in_capitals_blanks_or_type_alone_are_told() -> None:
     assert '"Cat": "cat"' in message
 
 
-def test_at_most_five_names_are_told() -> None:
+def test_at_most_five_names_are_listed() -> None:
     table = predictions().clear(8).with_columns(
         datum_id=1, label_value=pl.Series(list("abcdefgh")), score=0.5,
         xmin=0.0, ymin=0.0, xmax=1.0, ymax=1.0,
@@ -154,13 +154,13 @@ def test_at_most_five_names_are_told() -> None:
     assert "and 3 more" in note(load(table), "labels_in_predictions_only")
 
 
-def test_labels_not_declared_are_told() -> None:
+def test_undeclared_labels_are_noted() -> None:
     frames = load(labels=["cat", "cow"])
     assert counted(frames, "labels_not_declared")[0] == 1
     assert "'dog'" in note(frames, "labels_not_declared")
 
 
-def test_a_label_key_on_one_side_that_can_meet_is_told() -> None:
+def test_a_one_sided_label_key_that_can_match_is_noted() -> None:
     frames = load(predictions(label_key=["label", "label", "other"]))
     message = note(frames, "label_key_one_side")
     assert "column ('label', 'other')" in message
@@ -168,12 +168,12 @@ def test_a_label_key_on_one_side_that_can_meet_is_told() -> None:
     assert "label_key" not in frames.ground_truths.columns
 
 
-def test_a_label_key_on_one_side_that_cannot_meet_is_refused() -> None:
+def test_a_one_sided_label_key_that_cannot_match_is_refused() -> None:
     message = refusal(theirs=ground_truths(label_key=["class"] * 3))
     assert message.has("label_key_one_side")
 
 
-def test_label_keys_without_a_common_one_are_told() -> None:
+def test_label_keys_without_a_common_one_are_noted() -> None:
     frames = load(predictions(label_key=["a"] * 3), ground_truths(label_key=["b"] * 3))
     assert "('a' against 'b')" in note(frames, "no_common_label_key")
 
@@ -186,7 +186,7 @@ def test_labels_of_one_name_under_two_keys_are_two_labels() -> None:
     assert note(frames, "labels_in_predictions_only").endswith("only: ('b', 'x').")
 
 
-def test_no_note_where_there_is_nothing_to_tell() -> None:
+def test_sound_sides_have_no_note() -> None:
     assert kinds(load(datums=[1, 2], labels=["cat", "dog"])) == set()
 
 
@@ -213,7 +213,7 @@ def test_distinct_near_the_ends_of_the_integers() -> None:
         assert distinct(series).dtype == dtype
 
 
-def test_distinct_leaves_nulls_out() -> None:
+def test_distinct_skips_nulls() -> None:
     assert distinct(pl.Series([3, None, 1, 3])).to_list() == [1, 3]
     assert distinct(pl.Series(["b", None, "a"])).to_list() == ["a", "b"]
     assert not has_repeats(pl.Series([1, None, None]))
@@ -221,7 +221,7 @@ def test_distinct_leaves_nulls_out() -> None:
 
 @pytest.mark.parametrize("lone", [True, False])
 @pytest.mark.parametrize("swapped", [True, False])
-def test_labels_in_two_unicode_forms_are_told(swapped: bool, lone: bool) -> None:
+def test_labels_in_two_unicode_forms_are_noted(swapped: bool, lone: bool) -> None:
     names = ("caf\u00e9", "cafe\u0301")[:: -1 if swapped else 1]
     second = names[1] if lone else names[0]
     table = pl.DataFrame(
@@ -239,7 +239,7 @@ def test_labels_in_two_unicode_forms_are_told(swapped: bool, lone: bool) -> None
         assert "labels_spelt_apart" not in {one.code for one in card.findings}
 
 
-def test_labels_with_leading_zeros_are_told() -> None:
+def test_labels_with_leading_zeros_are_noted() -> None:
     def told(predicted: list[str]) -> set[str]:
         table = pl.DataFrame({"actual": ["7", "12", "x0"], "predicted": predicted})
         return {one.code for one in ee.score(table, task="classification").findings}
@@ -250,7 +250,7 @@ def test_labels_with_leading_zeros_are_told() -> None:
 
 @pytest.mark.parametrize("names", [("cat", "Cat", True), ("dog", "DOG ", True), ("a", "A", False)])
 def test_capitals_next_to_small_letters(names: tuple[str, str, bool]) -> None:
-    """Single letters may be classes of their own."""
+    """Single letters may be separate classes."""
     name, other, warns = names
     table = pl.DataFrame({"y_true": [name] * 40, "y_pred": [name, name, other, name] * 10})
     for sides in (table, table.rename({"y_true": "y_pred", "y_pred": "y_true"})):
@@ -261,7 +261,7 @@ def test_capitals_next_to_small_letters(names: tuple[str, str, bool]) -> None:
 
 
 def test_a_label_in_other_capitals_may_be_another_class() -> None:
-    """Of several labels one is a note; zeros count in fractions."""
+    """One of several labels gives a note; zeros count in fractions."""
     true = ["Pi", "Sigma", "alpha", "beta"] * 10
     table = pl.DataFrame({"y_true": true, "y_pred": ["pi", *true[1:]]})
     found = [one for one in ee.score(table).findings if one.code == "labels_spelt_apart"]
@@ -273,7 +273,7 @@ def test_a_label_in_other_capitals_may_be_another_class() -> None:
     assert "labels_spelt_apart" not in {one.code for one in card.findings}
 
 
-def test_labels_with_blanks_next_to_the_plain_ones_are_told() -> None:
+def test_labels_with_blanks_next_to_the_plain_ones_are_noted() -> None:
     for name, other in (("cat ", "cat"), ("cat", "cat ")):
         mine = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": [name, "cat", "dog"]})
         true = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": [other, "cat", "dog"]})
@@ -285,7 +285,7 @@ def test_labels_with_blanks_next_to_the_plain_ones_are_told() -> None:
         assert "labels_spelt_apart" not in {one.code for one in card.findings}
 
 
-def test_ids_moved_by_more_than_one_are_told_if_the_rows_then_agree() -> None:
+def test_shifted_ids_are_reported_if_the_rows_then_agree() -> None:
     ids = pl.int_range(200, eager=True)
     labels = (ids * 7919 % 101 % 3).cast(pl.String)
     numbers = (ids * 7919 % 101).cast(pl.Float64)
@@ -322,7 +322,7 @@ def test_scattered_ids_moved_by_more_than_one() -> None:
         (["a", "nano", "b", "b"], ["a", "nano", "b", "b"], []),
     ],
 )
-def test_texts_of_missing_values_among_labels_are_told(mine: Any, true: Any, told: Any) -> None:
+def test_texts_of_missing_values_among_labels_are_noted(mine: Any, true: Any, told: Any) -> None:
     ours, theirs = (pl.DataFrame({"datum_id": range(4), "label_value": v}) for v in (mine, true))
     found = ee.score(ours, theirs, task="classification").findings
     notes = [one for one in found if one.code == "missing_as_label"]
@@ -350,7 +350,7 @@ def test_texts_of_lists_among_labels_are_a_warning(
 
 
 def test_unsigned_ids_one_higher_are_a_warning() -> None:
-    """Ids beyond Int64 are not moved to look at their labels."""
+    """Ids above the range of Int64 are not shifted to compare their labels."""
     ids = pl.Series([2**63 + i for i in range(20)], dtype=pl.UInt64)
     truths = pl.DataFrame({"datum_id": ids, "label_value": [0, 1] * 10})
     card = ee.score(truths.with_columns(pl.col("datum_id") + 1, score=0.5), truths)
@@ -358,7 +358,7 @@ def test_unsigned_ids_one_higher_are_a_warning() -> None:
 
 
 def test_boxes_of_unsigned_ids_that_do_not_overlap_are_scored() -> None:
-    """Ids beyond Int64 are not moved to look at their boxes."""
+    """Ids above the range of Int64 are not shifted to compare their boxes."""
     ids = pl.Series([2**63 + i for i in range(20)], dtype=pl.UInt64)
     corners = dict(zip(CORNERS, (0.0, 0.0, 5.0, 5.0), strict=True))
     truths = pl.DataFrame({"datum_id": ids, "label_value": [0] * 20}).with_columns(**corners)

@@ -1,4 +1,4 @@
-"""Ids and labels that hardly meet: what is said, the evidence, and that the option mends it."""
+"""Ids and labels that hardly match: the message, its evidence, and the option that repairs it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def classified(ours: list[Any], theirs: list[Any]) -> tuple[pl.DataFrame, pl.Dat
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_the_option_that_is_named_mends(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_suggested_option_repairs_it(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     ours, theirs, forms = PAIRS[name]
     tables = classified(ours, theirs)
@@ -64,7 +64,7 @@ def test_the_option_that_is_named_mends(name: str, monkeypatch: pytest.MonkeyPat
     assert ee.score(*tables, id_format=forms, memory_limit="1GB").value("Accuracy") == 1.0
 
 
-def test_the_shell_ends_with_2_and_says_the_option(
+def test_the_command_exits_with_2_and_suggests_the_option(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     names = [str(tmp_path / name) for name in ("found.csv", "true.csv")]
@@ -88,7 +88,7 @@ def test_warnings_name_options_as_the_reader_writes_them(
     assert "id_format=['-1']" in ee.score(*tables).warnings[0]  # after the command, too
 
 
-def test_a_regular_expression_may_hold_a_comma(
+def test_a_regular_expression_may_contain_a_comma(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tables = classified([f"im_{i}" for i in range(9)], [*map(str, range(9))])
@@ -118,8 +118,8 @@ def test_few_common_ids_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_a_prefix_before_names_of_which_one_side_has_fewer(turned: bool) -> None:
-    """What is left are names, so that equal numbers in them are no chance."""
+def test_a_prefix_of_names_with_fewer_on_one_side(turned: bool) -> None:
+    """The rest are names, so that equal numbers in them are not by chance."""
     sides = [f"frame_im{i:03}" for i in range(30)], [f"im{i:03}" for i in range(2, 35)]
     with pytest.raises(InputError) as caught:
         ee.score(*classified(*(sides[::-1] if turned else sides)))
@@ -142,8 +142,8 @@ def test_one_chance_hit_is_no_evidence() -> None:
     assert mend(ours, theirs) == ""
 
 
-def test_numbers_that_meet_by_chance_are_no_evidence() -> None:
-    """Of dense numbers half meet however they are paired; of sparse ones that is no chance."""
+def test_numbers_that_match_by_chance_are_no_evidence() -> None:
+    """Half of dense numbers match however they are paired; sparse ones do not by chance."""
     draw = np.random.default_rng(5)
     ours = np.sort(draw.choice(1000, 500, replace=False))
     theirs = np.sort(draw.choice(1000, 500, replace=False))
@@ -154,7 +154,7 @@ def test_numbers_that_meet_by_chance_are_no_evidence() -> None:
     assert "500 of 500" in mend(*named)
 
 
-def test_a_form_that_makes_one_id_of_two_is_neither_named_nor_taken() -> None:
+def test_a_form_that_merges_two_ids_is_neither_suggested_nor_accepted() -> None:
     tables = classified(["a/1.png", "b/1.png"], ["1", "2"])
     with pytest.raises(InputError) as caught:
         ee.score(*tables)
@@ -251,7 +251,7 @@ def test_queries_of_retrieval() -> None:
 
 
 def boxed(names: list[str], labels: list[Any], seed: int) -> pl.DataFrame:
-    """A box for each datum, of the same place for the same seed."""
+    """Return one box per datum, at the same place for the same seed."""
     chance = np.random.default_rng(seed)
     x, y = chance.uniform(0, 300, (2, len(names)))
     corners = {"xmin": x, "ymin": y, "xmax": x + 30, "ymax": y + 20}
@@ -262,8 +262,8 @@ CLASSES = {0: "zebra", 1: "cat", 2: "ant"}  # in no alphabetical order
 
 
 @pytest.mark.parametrize("turned", [False, True])
-def test_the_map_that_boxes_show_is_right(turned: bool) -> None:
-    """Boxes that overlap name the classes; following the message scores 1."""
+def test_the_map_from_boxes_is_right(turned: bool) -> None:
+    """Overlapping boxes give the names of classes; the suggested option scores 1."""
     numbers = [i % 3 for i in range(30)]
     names = [f"i{i}" for i in range(30)]
     sides = [boxed(names, numbers, 1), boxed(names, [CLASSES[n] for n in numbers], 1)]
@@ -278,8 +278,8 @@ def test_the_map_that_boxes_show_is_right(turned: bool) -> None:
 
 
 @pytest.mark.parametrize("one", [False, True])
-def test_the_map_that_rows_show_is_right(one: bool) -> None:
-    """Most predictions are right, as a model's are."""
+def test_the_map_from_rows_is_right(one: bool) -> None:
+    """Most predictions are right, as those of a real model are."""
     numbers = [i % 3 for i in range(60)]
     wrong = [(n + 1) % 3 if i % 6 == 0 else n for i, n in enumerate(numbers)]
     found, truth = labelled(wrong, [CLASSES[n] for n in numbers])
@@ -293,8 +293,8 @@ def test_the_map_that_rows_show_is_right(one: bool) -> None:
     assert ee.score(*given, label_map=CLASSES).value("Accuracy") == pytest.approx(50 / 60)
 
 
-def test_no_map_is_offered_without_evidence() -> None:
-    """Boxes elsewhere, rows that contradict, and numbers that two names share."""
+def test_no_map_is_suggested_without_evidence() -> None:
+    """Boxes elsewhere, contradicting rows, and numbers shared by two names are no evidence."""
     numbers = [i % 3 for i in range(30)]
     names = [f"i{i}" for i in range(30)]
     truth = boxed(names, [CLASSES[n] for n in numbers], 1)
@@ -310,7 +310,7 @@ def test_no_map_is_offered_without_evidence() -> None:
 @pytest.mark.parametrize("step", [-1, 1])
 @pytest.mark.parametrize("limit", [None, "1GB"])
 def test_numbers_one_apart_from_those_in_names(step: int, limit: str | None) -> None:
-    """Results that count images from 1, names that count from 0, and the reverse."""
+    """Results count images from 1 and names from 0, or the reverse."""
     start = 1 if step < 0 else 0
     names = [f"img_{i + start + step:03d}" for i in range(60)]
     truth = boxed(names, ["a"] * 60, 1)

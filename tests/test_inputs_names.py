@@ -1,4 +1,4 @@
-"""Which of a table's columns is which of the contract's."""
+"""Recognition of a table's columns as columns of the contract."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_two_aliases_of_one_column_are_refused_with_what_to_write() -> None:
     assert frames.predictions["label_value"].to_list() == ["x", "x", "x"]
 
 
-def test_what_the_user_says_wins_over_the_exact_name() -> None:
+def test_the_users_choice_has_priority_over_the_exact_name() -> None:
     frames = load(predictions(mine=[0.1, 0.2, 0.3]), columns={"mine": "score"})
     assert frames.predictions["score"].to_list() == [0.1, 0.2, 0.3]
     assert frames.recognised["predictions"] == {"mine": "score"}
@@ -94,17 +94,17 @@ def test_columns_naming_two_for_one_in_one_table_is_refused() -> None:
     assert message.has("column_twice", side="predictions", column="datum_id", columns=["a", "b"])
 
 
-def test_columns_that_take_a_column_away_say_so() -> None:
+def test_columns_that_reassign_a_column_are_reported() -> None:
     with refused("column_missing", InputError, side="predictions", column="score"):
         load(predictions().drop("label_value"), columns={"score": "label_value"})
 
 
-def test_columns_that_do_not_exist_answer_with_the_nearest() -> None:
+def test_missing_columns_suggest_the_nearest() -> None:
     with refused("column_missing", InputError, column="scoer"):
         load(columns={"scoer": "score"})
 
 
-def test_targets_that_are_no_column_of_the_contract_answer_with_the_nearest() -> None:
+def test_targets_outside_the_contract_suggest_the_nearest() -> None:
     with refused("unknown_name", OptionError, value="scor"):
         load(columns={"xmin": "scor"})
 
@@ -119,13 +119,13 @@ def test_a_mapping_the_wrong_way_round_is_pointed_out() -> None:
         ee.score(found, found.drop("how_sure"), columns=strange)
 
 
-def test_what_an_unknown_word_begins_comes_before_what_it_resembles() -> None:
+def test_completions_of_an_unknown_word_come_before_similar_words() -> None:
     known = ("coco", "voc2012", "voc-detectron2", "voc2007", "score", "score_columns", "ROCAUC")
     assert did_you_mean("voc", known) == " Did you mean 'voc2012' or 'voc2007' or 'voc-detectron2'?"
     assert did_you_mean("roc", known) == " Did you mean 'ROCAUC'?"
     assert (
         did_you_mean("scor", known) == " Did you mean 'score'?"
-    )  # one letter off, not a beginning
+    )  # one letter differs, and it is not a prefix
     assert did_you_mean("cocoo", known) == " Did you mean 'coco'?"
     assert did_you_mean("xyz", known) == did_you_mean("", known) == ""
 
@@ -141,14 +141,14 @@ def test_swapped_tables_are_pointed_out() -> None:
     assert "swapped" not in refusal(ground_truths())
 
 
-def test_the_users_table_is_left_alone() -> None:
+def test_the_users_table_is_not_modified() -> None:
     table = predictions()
     frames = load(table)
     frames.predictions.drop_in_place("score")
     assert table.equals(predictions())
 
 
-def test_all_missing_columns_of_both_sides_are_told_at_once() -> None:
+def test_all_missing_columns_of_both_sides_are_reported_at_once() -> None:
     message = refusal(predictions().drop("score", "label_value"), ground_truths().drop("datum_id"))
     assert message.count("is missing") == 3
     assert message.has("column_missing", side="predictions", column="label_value")

@@ -1,4 +1,4 @@
-"""Uniqueness and common ids: whichever proof is taken, the answer is that of sets."""
+"""Uniqueness and common ids: every method gives the result of sets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_rows_repeat_is_that_of_sets(data: st.DataObject, kinds: Any, ordered: b
 
 @pytest.mark.parametrize("text", [False, True])
 @pytest.mark.parametrize("shuffled", [False, True])
-def test_no_exact_question_where_nothing_repeats(
+def test_no_exact_check_if_no_row_repeats(
     monkeypatch: pytest.MonkeyPatch, text: bool, shuffled: bool
 ) -> None:
     frame = pl.DataFrame({"datum_id": np.repeat(np.arange(3000), 4), "label": [0, 1, 2, 3] * 3000})
@@ -44,7 +44,7 @@ def test_no_exact_question_where_nothing_repeats(
 
 @pytest.mark.parametrize("at", [1, 999, 1000, 1001, 2000, 2999])
 def test_a_repeat_anywhere_is_out_of_order(at: int) -> None:
-    """Rows are looked at in blocks, which meet in a row."""
+    """Rows are checked in blocks, which share one row."""
     tune(pair_rows=1000)
     rows = np.arange(3000)
     rows[at] = rows[at - 1]

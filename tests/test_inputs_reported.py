@@ -1,4 +1,4 @@
-"""What users tripped over: centres in columns, stars in slices, ids that need not meet, ..."""
+"""Problems that users reported: centres in columns, stars in slices, ids that need not match."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def score(predictions: Any = FOUND, truths: Any = TRUTH, **options: Any) -> ee.S
     return ee.score(predictions, truths, **{"metrics": ["mAP"], **options})
 
 
-def test_columns_x_and_y_are_centres_where_the_format_says_so() -> None:
+def test_columns_x_and_y_are_centres_if_the_format_says_so() -> None:
     w, h = pl.col("xmax") - pl.col("xmin"), pl.col("ymax") - pl.col("ymin")
     centred = FOUND.select(
         "datum_id", "label_value", "score",
@@ -39,7 +39,7 @@ def test_columns_x_and_y_are_centres_where_the_format_says_so() -> None:
     assert score(centred).value("mAP", iou_threshold=0.5) == pytest.approx(0.0)
 
 
-def test_crossed_slices_with_stars_in_their_values_stay_apart() -> None:
+def test_crossed_slices_with_stars_in_their_values_are_separate() -> None:
     datums = pl.DataFrame({"datum_id": [1, 2], "c": ["a*b", "a"], "d": ["c", "b*c"]})
     card = score(by="c*d", datums=datums)
     values = card.metrics["slice_value"].drop_nulls().unique().sort().to_list()
@@ -52,12 +52,12 @@ def test_whole_numbers_as_slices_have_no_fraction() -> None:
     assert card.metrics["slice_value"].drop_nulls().unique().sort().to_list() == ["320", "640"]
 
 
-def test_the_datum_itself_is_no_slice() -> None:
+def test_the_datum_is_not_a_slice() -> None:
     with pytest.raises(ee.InputError, match="another name"):
         score(by="datum_id")
 
 
-def test_sides_need_not_meet_where_a_table_declares_their_datums() -> None:
+def test_sides_need_no_common_ids_if_a_table_declares_their_datums() -> None:
     one, other = FOUND.filter(datum_id=1), TRUTH.filter(datum_id=2)
     with refused("no_common_id", ee.InputError, column="datum_id"):
         score(one, other)
@@ -65,12 +65,12 @@ def test_sides_need_not_meet_where_a_table_declares_their_datums() -> None:
 
 
 @pytest.mark.parametrize(("factor", "told"), [(1, False), (100, True), (-1, True)])
-def test_scores_that_are_no_probabilities_are_told(factor: int, told: bool) -> None:
+def test_scores_that_are_not_probabilities_are_noted(factor: int, told: bool) -> None:
     card = score(FOUND.with_columns(pl.col("score") * factor))
     assert any("scores run from" in note for note in card.notes) is told
 
 
-def test_recognised_names_are_told() -> None:
+def test_recognised_names_are_noted() -> None:
     card = score(FOUND.rename({"datum_id": "image_id"}))
     assert any("image_id as datum_id" in note for note in card.notes)
 

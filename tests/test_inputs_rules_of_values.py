@@ -1,4 +1,4 @@
-"""Rules about values: several models in one table, spans next to equal texts, marks as labels."""
+"""Rules about values: models in one table, spans next to equal texts, missing-value markers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_models_of_one_table_are_refused_by_name(options: dict[str, Any]) -> Non
         assert card.value("Accuracy") == right
 
 
-def test_other_columns_that_tell_repeated_rows_apart_are_named() -> None:
+def test_other_columns_that_distinguish_repeated_rows_are_named() -> None:
     table = {("learner" if name == "model" else name): one for name, one in MODELS.items()}
     for given in (table, {**table, "note": ["x", "y", "z", "w"]}):
         with pytest.raises(ee.InputError, match=r"'learner' differs.*learner = 'A'"):
@@ -67,12 +67,12 @@ def test_other_columns_that_tell_repeated_rows_apart_are_named() -> None:
     assert "'learner'" not in str(told.value)
 
 
-def test_models_whose_rows_are_datums_or_boxes_are_warned_of() -> None:
+def test_models_whose_rows_are_datums_or_boxes_give_a_warning() -> None:
     rows = {name: sorted(of * 5) if name == "model" else of * 5 for name, of in MODELS.items()
             if name != "id"}  # fmt: skip
     assert "several_models" in {n.code for n in ee.check(rows).findings if n.severity == "warning"}
     assert "several_models" not in kinds(rows, by=["model"])
-    other = {**rows, "y_true": [*rows["y_true"][:-1], "a"]}  # each model has rows of its own
+    other = {**rows, "y_true": [*rows["y_true"][:-1], "a"]}  # each model has other rows
     assert "several_models" not in kinds(other)
     for less in ({name: of[5:15] for name, of in rows.items()},
                  {("method" if name == "model" else name): of for name, of in rows.items()},
@@ -82,13 +82,13 @@ def test_models_whose_rows_are_datums_or_boxes_are_warned_of() -> None:
     boxes = pl.DataFrame({"datum_id": [1, 2, 1, 2], "label_value": ["a"] * 4, **box})
     found = boxes.with_columns(score=pl.lit(0.5), model=pl.Series(MODELS["model"]))
     assert "several_models" in kinds(found, boxes.head(2))
-    own = found.with_columns(model=pl.Series(["A", "B", "A", "B"]))  # a model for each image
+    own = found.with_columns(model=pl.Series(["A", "B", "A", "B"]))  # one model per image
     assert "several_models" not in kinds(own, boxes.head(2))
     same = found.with_columns(model=pl.lit("A"))
     assert "several_models" not in kinds(same, boxes.head(2))
 
 
-def test_runs_of_the_same_boxes_are_warned_of() -> None:
+def test_runs_of_the_same_boxes_give_a_warning() -> None:
     rng = np.random.default_rng(0)
     n = 200
     x, y = rng.uniform(0, 600, (2, n))
@@ -101,14 +101,14 @@ def test_runs_of_the_same_boxes_are_warned_of() -> None:
         facts = found["several_models"].facts
         assert (facts["columns"], facts["number"], facts["literal"]) == ([name], 3, "0")
         assert found["several_models"].severity == "warning"
-        own = scored.with_columns((pl.col("datum_id") % 3).alias(name))  # a fold for each image
+        own = scored.with_columns((pl.col("datum_id") % 3).alias(name))  # one fold per image
         labels = scored.with_columns((pl.col("label_value") == "a").alias(name))
         parts = scored.with_columns(pl.Series(name, np.arange(n) % 2))  # no object twice
         for clean in (own, labels, parts, scored.with_columns(pl.lit(1).alias(name))):
             assert "several_models" not in kinds(clean, boxes)
 
 
-def test_sources_of_one_fused_list_are_no_models() -> None:
+def test_sources_of_one_fused_list_are_not_models() -> None:
     run = {"query_id": ["q"] * 3, "doc_id": ["a", "b", "c"], "score": [3.0, 2.0, 1.0],
            "method": ["bm25", "dense", "dense"]}  # fmt: skip
     judged = {"query_id": ["q"], "doc_id": ["a"], "relevance": [1]}
@@ -136,7 +136,7 @@ def test_spans_next_to_equal_texts(same: bool) -> None:
     assert "spans_not_read" not in kinds(ours.drop("spans"), theirs.drop("spans"))
 
 
-def test_a_mark_among_whole_numbers_as_labels(tmp_path: Path) -> None:
+def test_a_missing_value_marker_among_integer_labels(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     labels = [*"123123123", "NA", "1", "2"]
     path.write_text("actual,predicted\n" + "".join(f"{one},2\n" for one in labels))
@@ -148,7 +148,7 @@ def test_a_mark_among_whole_numbers_as_labels(tmp_path: Path) -> None:
     assert "missing_as_label" in kinds(path, memory_limit="1GB")
     words = ["a", "b", "NA"] * 4
     assert "missing_as_label" not in kinds({"actual": words, "predicted": words})
-    both = {"actual": labels, "predicted": labels}  # a class that both sides have
+    both = {"actual": labels, "predicted": labels}  # a class of both sides
     assert "missing_as_label" not in kinds(both)
     often = {"actual": [*"1212", *["None"] * 4], "predicted": [*"12121212"]}
     assert "missing_as_label" not in kinds(often)
@@ -184,7 +184,7 @@ FORECASTS = {
 
 
 def other_models(table: dict[str, list[Any]], **options: Any) -> list[str]:
-    """Columns that a note says are predictions of other models."""
+    """Return columns that a note reports as predictions of other models."""
     for note in ee.check(table, metrics=["MAE"], **options).findings:
         if note.code == "models_not_scored":
             assert note.severity == "note"

@@ -1,4 +1,4 @@
-"""``score_columns``: one column per label, whose labels follow the true ones."""
+"""``score_columns``: one column per label, in the dtype of the true labels."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def labels(frames: Frames) -> list[Any]:
         ([1, 1], ["prob_1"], [1], pl.Int64),
     ],
 )
-def test_labels_follow_from_names(actual: Any, names: Any, found: Any, dtype: Any) -> None:
+def test_labels_are_inferred_from_names(actual: Any, names: Any, found: Any, dtype: Any) -> None:
     values = {name: [0.5, i / 8] for i, name in enumerate(names)}
     frames = load({"actual": actual, **values}, score_columns=names)
     assert labels(frames) == found
@@ -67,7 +67,7 @@ def test_labels_follow_from_names(actual: Any, names: Any, found: Any, dtype: An
         assert frames.recognised["table"][name] == f"score:{label}"
 
 
-def test_a_mapping_says_which_column_is_whose() -> None:
+def test_a_mapping_assigns_columns_to_labels() -> None:
     frames = load({"actual": [3, 4], **SCORES}, score_columns={4: "p_0", 3: "p_1"})
     assert labels(frames) == [4, 3]
     assert frames.table is not None
@@ -100,7 +100,7 @@ def test_single_precision_stays_unless_mixed() -> None:
     assert mixed.schema["score:0"] == mixed.schema["score:1"] == pl.Float64
 
 
-def test_wide_predictions_meet_a_table_of_ground_truths() -> None:
+def test_wide_predictions_match_a_table_of_ground_truths() -> None:
     truths = {"datum_id": [2, 1], "label": [1, 0]}
     frames = load({"datum_id": [1, 2], **SCORES, "label_value": ["x", "y"]}, truths)
     assert frames.predictions.columns == ["datum_id", "score:0", "score:1"]
@@ -117,7 +117,7 @@ def test_wide_predictions_meet_a_table_of_ground_truths() -> None:
     )
 
 
-def test_label_maps_know_the_labels_of_scores() -> None:
+def test_label_maps_apply_to_the_labels_of_scores() -> None:
     frames = load({"actual": ["0", "0"], **SCORES}, label_map={"1": "0"})
     assert frames.label_map is not None
     assert frames.label_map["predictions"].rows() == [
@@ -182,7 +182,7 @@ def test_label_maps_know_the_labels_of_scores() -> None:
         ({}, {"a": 1}, {"code": "option_value", "option": "score_columns"}),
     ],
 )
-def test_what_cannot_be_is_refused(rows: Any, columns: Any, words: dict[str, Any]) -> None:
+def test_impossible_options_are_refused(rows: Any, columns: Any, words: dict[str, Any]) -> None:
     assert refusal({"actual": [0, 1], **SCORES, **rows}, score_columns=columns).has(**words)
 
 
@@ -203,7 +203,7 @@ def test_columns_named_after_no_label_are_refused_with_the_way_out() -> None:
         (problem,) = caught.value.problems
         assert (problem.kind, problem.facts["columns"]) == ("labels_without_scores", odd)
     assert ee.score(table, score_columns={"cat": "one", "dog": "two"}).warnings == ()
-    more = half.rename({"two": "dog"}).with_columns(cow=pl.lit(0.0))  # a class that never is true
+    more = half.rename({"two": "dog"}).with_columns(cow=pl.lit(0.0))  # a class that is never true
     assert load(more, None, ["cat", "dog", "cow"]).score_labels is not None
 
 
@@ -218,7 +218,7 @@ def test_arrays_without_scores_of_a_true_class() -> None:
 
 
 def test_one_column_of_scores_for_two_classes() -> None:
-    """A column of one class says nothing of the other's scores; one table of both is binary."""
+    """A column of one class does not determine the other's scores; one table of both is binary."""
     mine = pl.DataFrame({"id": range(6), "score": [0.9, 0.2, 0.6, 0.4, 0.7, 0.1]})
     true = pl.DataFrame({"id": range(6), "label": [1, 0, 0, 1, 1, 0]})
     with refused("types_differ", option="score_columns", example={"1": "score"}):
@@ -228,7 +228,7 @@ def test_one_column_of_scores_for_two_classes() -> None:
             ee.score(mine, true, task="classification", score_columns={label: "score"})
     one = mine.join(true.rename({"label": "actual"}), on="id")
     card = ee.score(one, metrics=["ROCAUC", "Accuracy"])
-    assert card.value("ROCAUC") == pytest.approx(8 / 9)  # as scikit-learn
+    assert card.value("ROCAUC") == pytest.approx(8 / 9)  # as in scikit-learn
     assert card.value("Accuracy") == pytest.approx(4 / 6)
 
 

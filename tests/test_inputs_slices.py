@@ -1,4 +1,4 @@
-"""Slice columns: found, constant within a datum, crossed, null where a datum has none."""
+"""Slice columns are found, constant within a datum, crossed, and null if a datum has no value."""
 
 from __future__ import annotations
 
@@ -100,13 +100,13 @@ def test_a_value_and_a_null_in_one_datum_vary() -> None:
     assert "'rain', None" in message
 
 
-def test_an_unknown_slice_column_answers_with_the_nearest() -> None:
+def test_an_unknown_slice_column_suggests_the_nearest() -> None:
     message = refusal(datums=DATUMS, by=("wether",))
     assert message.has("column_missing", column="wether")
     assert "(in 'camera*wether')" in refusal(datums=DATUMS, by=("camera*wether",))
 
 
-def test_lists_are_no_slices() -> None:
+def test_lists_are_not_slices() -> None:
     said = refusal(predictions(tags=[["a"]] * 3), by=("tags",))
     assert said.has("wrong_dtype", side="predictions", column="tags")
 
@@ -117,11 +117,11 @@ def test_the_same_entry_twice_is_one() -> None:
     assert slices.columns == ["datum_id", "weather"]
 
 
-def test_complete_slices_need_no_note() -> None:
+def test_complete_slices_have_no_note() -> None:
     assert "datums_without_slice" not in kinds(load(datums=DATUMS, by=("weather",)))
 
 
-def test_where_leaves_slices_of_the_datums_that_stay() -> None:
+def test_where_keeps_slices_of_the_remaining_datums() -> None:
     frames = load(datums=DATUMS, by=("weather",), where="weather = 'rain'")
     assert frames.slices is not None
     assert frames.slices.rows() == [(1, "rain"), (3, "rain")]
@@ -139,7 +139,7 @@ def by_row(table: dict[str, object], **options: object) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("ids", [{}, {"datum_id": [9, 7, 8]}])
-def test_slices_of_one_table_stand_row_by_row_in_their_own_dtype(ids: dict[str, object]) -> None:
+def test_slices_of_one_table_are_row_by_row_in_their_own_dtype(ids: dict[str, object]) -> None:
     cat = pl.Series(["u", "v", "u"], dtype=pl.Categorical)
     table = {
         **ids,
@@ -159,7 +159,7 @@ def test_slices_of_one_table_stand_row_by_row_in_their_own_dtype(ids: dict[str, 
     ]
 
 
-def test_rows_without_a_slice_are_told() -> None:
+def test_rows_without_a_slice_are_noted() -> None:
     frames = load_frames(
         {"actual": [0, 1], "predicted": [0, 1], "g": [1, None]},
         options=make_options(by="g"),
@@ -182,14 +182,14 @@ def test_text_of_slice_values() -> None:
     assert slice_text(pl.Series("x", [True, None])).to_list() == ["true", None]
 
 
-def test_the_column_of_row_numbers_is_no_slice() -> None:
+def test_the_column_of_row_numbers_is_not_a_slice() -> None:
     table = {"actual": [0, 1], "predicted": [0, 1], ROW: [7, 8]}
     with refused("reserved_name", InputError, column="__evalengine_row"):
         load_frames(table, options=make_options(by=ROW), task="classification")
 
 
-def test_a_column_is_found_by_its_whole_name_first() -> None:
-    """Stars and blanks of a name are its own; in a cross a star of a name has a backslash."""
+def test_a_column_is_found_by_its_complete_name_first() -> None:
+    """Stars and blanks belong to a name; in a cross, a star of a name has a backslash."""
     table = DATUMS.rename({"weather": "a*b", "camera": "c "}).with_columns(
         a=pl.col("datum_id"), c=pl.lit("x")
     )
@@ -209,7 +209,7 @@ def test_a_column_is_found_by_its_whole_name_first() -> None:
 
 @given(st.booleans(), st.data())
 def test_values_are_those_of_any_row(texts: bool, data: st.DataObject) -> None:
-    """In any order of rows; null where neither side has a row that tells."""
+    """This holds for any order of rows; the value is null if neither side has one."""
     ids = [f"d{i}" if texts else i * 3 for i in range(6)]
     of = dict(zip(ids, data.draw(st.permutations([1, 2, None, 10, 1, None])), strict=True))
     rows = data.draw(st.lists(st.sampled_from(ids), min_size=1, max_size=12))

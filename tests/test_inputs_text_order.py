@@ -1,4 +1,4 @@
-"""The order of strings by their bytes, whatever they begin with and wherever they tie."""
+"""Strings are ordered by their bytes, with any prefix and any ties."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What inputs say that cannot be used as one might think: weights, mixed types, no rows at all."""
+"""Notes and refusals for unusable input: weights, mixed types, tables without rows."""
 
 from __future__ import annotations
 
@@ -29,36 +29,36 @@ def refusal(*tables: Any, **options: Any) -> Refusal:
 class TestWeights:
     SAID = "predictions: column 'sample_weight' is not read: sample weights are read from the"
 
-    def told(self, card: ee.Scorecard) -> list[str]:
+    def unread_notes(self, card: ee.Scorecard) -> list[str]:
         return [note for note in card.notes if "is not read" in note]
 
-    def test_on_predictions_they_change_nothing_and_that_is_said(self) -> None:
+    def test_on_predictions_they_are_ignored_with_a_note(self) -> None:
         weighed = PREDICTIONS.with_columns(sample_weight=pl.Series([5.0, 1.0, 0.0]))
         card = ee.score(weighed, TRUTHS)
-        assert len(self.told(card)) == 1
-        assert self.told(card)[0].startswith(self.SAID)
+        assert len(self.unread_notes(card)) == 1
+        assert self.unread_notes(card)[0].startswith(self.SAID)
         assert card.metrics.equals(ee.score(PREDICTIONS, TRUTHS).metrics)
 
-    def test_on_ground_truths_they_count_and_nothing_is_said(self) -> None:
+    def test_on_ground_truths_they_count_without_a_note(self) -> None:
         wrong = PREDICTIONS.with_columns(label_value=pl.lit("a"))
         card = ee.score(wrong, TRUTHS.with_columns(weight=pl.Series([1.0, 8.0, 1.0])))
-        assert self.told(card) == []
+        assert self.unread_notes(card) == []
         assert card.value("Accuracy") == 0.2
 
     @pytest.mark.parametrize("side", [0, 1])
     def test_detection_has_none(self, side: int) -> None:
         tables = [BOXES.with_columns(score=0.5), BOXES]
-        assert self.told(ee.score(*tables)) == []
+        assert self.unread_notes(ee.score(*tables)) == []
         tables[side] = tables[side].with_columns(Weight=1.0)
         name = ("predictions", "ground truths")[side]
         said = f"{name}: column 'Weight' is not read: detection has no sample weights."
-        assert self.told(ee.score(*tables)) == [said]
+        assert self.unread_notes(ee.score(*tables)) == [said]
 
     def test_a_column_that_is_used_otherwise_is_read(self) -> None:
         weights = PREDICTIONS.rename({"score": "weight"})
-        assert self.told(ee.score(weights, TRUTHS, columns={"weight": "score"})) == []
+        assert self.unread_notes(ee.score(weights, TRUTHS, columns={"weight": "score"})) == []
         sliced = PREDICTIONS.with_columns(weight=pl.lit(1))
-        assert self.told(ee.score(sliced, TRUTHS, by="weight")) == []
+        assert self.unread_notes(ee.score(sliced, TRUTHS, by="weight")) == []
 
 
 COLUMNS: dict[str, list[Any]] = {
@@ -98,7 +98,7 @@ class TestMixedTypes:
         assert "row 11" in said
         assert "row 12" not in said
 
-    def test_nulls_are_of_no_type(self) -> None:
+    def test_nulls_have_no_type(self) -> None:
         table = pd.DataFrame(
             {"actual": pd.Series(["a", None, np.nan, pd.NA, pd.NaT, 3], dtype=object)}
         )
@@ -117,13 +117,13 @@ class TestMixedTypes:
 
 class TestEmpty:
     @pytest.mark.parametrize("empty", [pl.DataFrame(), pd.DataFrame(), {}, []])
-    def test_nothing_at_all_tells_no_task(self, empty: Any) -> None:
+    def test_empty_tables_have_no_task(self, empty: Any) -> None:
         said = refusal(empty, empty)
         assert said.has("task_unknown")
         assert refusal(empty).has("task_unknown")
 
     @pytest.mark.parametrize("empty", [pl.DataFrame(), pd.DataFrame(), {}, []])
-    def test_with_a_task_it_is_empty(self, empty: Any) -> None:
+    def test_with_a_task_they_are_empty(self, empty: Any) -> None:
         assert ee.score(empty, empty, task="detection").metrics.height == 0
         card = ee.score(empty, TRUTHS)
         assert card.notes[0].startswith("3 datums without predictions: 1, 2, 3.")
@@ -187,7 +187,7 @@ class TestProbabilities:
             "not_probabilities", columns=["logit"], rows=[0, 1], count=2, first=(0, 0, -2.0)
         )
 
-    def test_the_ends_are_probabilities_and_others_may_have_logits(self) -> None:
+    def test_0_and_1_are_probabilities_and_others_may_have_logits(self) -> None:
         table = pl.DataFrame({"actual": [0, 1], "score": [0.0, 1.0]})
         assert ee.score(table, metrics=["Brier"]).value("Brier") == 0.0
         logits = pl.DataFrame({"actual": [0, 1], "score": [-2.0, 3.0]})
@@ -275,9 +275,9 @@ def test_columns_that_equal_the_values_are_not_noted(
 
 def test_notes_of_parts_add_up() -> None:
     one, two, three = (Note(kind, f"3 {kind}", 3) for kind in ("one", "two", "three"))
-    told = notes_of_parts([[two], [one, two], [], [two, three], [three]])
-    assert {note.kind: note.count for note in told} == {"one": 3, "two": 9, "three": 6}
-    assert next(note for note in told if note.kind == "one") == one
+    unread_notes = notes_of_parts([[two], [one, two], [], [two, three], [three]])
+    assert {note.kind: note.count for note in unread_notes} == {"one": 3, "two": 9, "three": 6}
+    assert next(note for note in unread_notes if note.kind == "one") == one
 
 
 def test_the_angle_of_boxes_is_not_read_without_a_word():

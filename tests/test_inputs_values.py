@@ -23,7 +23,7 @@ SCORES = RNG.dirichlet([1.0, 1, 1], 200) + np.eye(3)[TRUE] * 0.3
 
 
 class Tensor:
-    """What a tensor of torch shows of itself: a shape, and ``__array__``."""
+    """Public interface of a torch tensor: a shape, and ``__array__``."""
 
     def __init__(self, values: Any) -> None:
         self.values = np.asarray(values)
@@ -65,7 +65,7 @@ def test_scores_of_two_classes(form: Any) -> None:
 @pytest.mark.parametrize("form", [np.array, Tensor, list, np.float32])
 @pytest.mark.parametrize("names", [None, ["z", "y", "x"]])
 def test_scores_by_class(form: Any, names: Any) -> None:
-    """Columns are classes 0, 1, ... or what ``labels`` names; truths may be names or numbers."""
+    """Columns are classes 0, 1, ... or the ``labels``; truths may be names or numbers."""
     normal = SCORES / SCORES.sum(axis=1, keepdims=True)
     want = roc_auc_score(TRUE, normal, multi_class="ovr", average=None)
     truths = [TRUE] if names is None else [TRUE, np.array(names)[TRUE]]
@@ -77,7 +77,7 @@ def test_scores_by_class(form: Any, names: Any) -> None:
         assert card.value("Accuracy") == accuracy_score(TRUE, normal.argmax(axis=1))
 
 
-def test_classes_that_nobody_named_are_the_true_ones_in_order() -> None:
+def test_unnamed_classes_are_the_true_ones_in_order() -> None:
     card = ee.score(SCORES, np.array(["p", "q", "r"])[TRUE])
     assert "'p', 'q', 'r'" in noted(card, "classes_in_order", count=3).message
     assert card.value("Accuracy") == accuracy_score(TRUE, SCORES.argmax(axis=1))
@@ -85,7 +85,7 @@ def test_classes_that_nobody_named_are_the_true_ones_in_order() -> None:
         ee.score(SCORES[TRUE < 2], np.array(["p", "q"])[TRUE[TRUE < 2]])
 
 
-def test_numbers_are_places_in_labels_that_are_names() -> None:
+def test_numbers_are_positions_in_labels_that_are_names() -> None:
     card = ee.score(GUESS, TRUE, labels=["ant", "bee", "cat"])
     assert card.value("Accuracy") == accuracy_score(TRUE, GUESS)
     assert set(card.metrics["label_value"].drop_nulls()) == {"ant", "bee", "cat"}
@@ -112,7 +112,7 @@ def test_files_win_over_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert card.run["inputs"]["predictions"]["rows"] == 1
     with refused("file_missing", ee.ReadError, match=r"b\.csv"):
         ee.score(["a", "b.csv"], ["a"], task="classification")
-    Path("cat").mkdir()  # a folder that is called like a class
+    Path("cat").mkdir()  # a folder with the name of a class
     assert ee.score(["cat", "dog"], ["dog", "dog"], task="classification").value("Accuracy") == 0.5
 
 
@@ -134,7 +134,7 @@ def test_refused(ours: Any, theirs: Any, said: dict[str, Any]) -> None:
         ee.score(ours, theirs)
 
 
-def test_a_tensor_that_is_no_array() -> None:
+def test_a_tensor_that_is_not_an_array() -> None:
     class OnADevice(Tensor):
         def __array__(self, *_: Any, **__: Any) -> np.ndarray:
             raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu()")
@@ -143,7 +143,7 @@ def test_a_tensor_that_is_no_array() -> None:
         ee.score(OnADevice([1]), [1])
 
 
-def test_indexes_that_differ_are_told() -> None:
+def test_different_indexes_are_noted() -> None:
     first, second = pd.Series([0, 1], index=[1, 0]), pd.Series([0, 1])
     assert any("different indexes" in note for note in ee.score(first, second).notes)
     assert not any("indexes" in note for note in ee.score(second, second).notes)
@@ -167,8 +167,8 @@ def test_every_call_takes_values() -> None:
     assert ee.score(maps, maps).task == "segmentation"
 
 
-def test_scikit_learns_names_say_which_side_is_which() -> None:
-    """Precision of one order is recall of the other; the note is of plain lists alone."""
+def test_scikit_learns_names_identify_the_sides() -> None:
+    """Precision of one order is recall of the other; the note is only for plain lists."""
     true, guess = TRUE.tolist(), GUESS.tolist()
     card = ee.score(y_true=true, y_pred=guess)
     assert card.value("F1", average="macro") == pytest.approx(
@@ -194,8 +194,8 @@ def test_scikit_learns_names_say_which_side_is_which() -> None:
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_a_frame_of_scores_has_a_column_a_class(frame: Any) -> None:
-    """Columns in another order than the classes; without names they are classes by number."""
+def test_a_frame_of_scores_has_one_column_per_class(frame: Any) -> None:
+    """Columns may be in any order; without names they are classes by number."""
     names = np.array(["ant", "bee", "cat"])
     scores = frame(dict(zip(["cat", "ant", "bee"], SCORES[:, [2, 0, 1]].T, strict=True)))
     truth = pd.Series(names[TRUE])
@@ -211,17 +211,17 @@ def test_a_frame_of_scores_has_a_column_a_class(frame: Any) -> None:
         ee.score(scores, truth[:3])
 
 
-def test_series_whose_names_contradict_their_places_are_told_of() -> None:
+def test_series_whose_names_contradict_their_places_are_noted() -> None:
     true, guess = pd.Series(TRUE, name="y_true"), pd.Series(GUESS, name="y_pred")
     assert ee.score(guess, true).warnings == ()
     (said,) = ee.score(true, guess).warnings
     assert "'y_true' and the" in said
     assert ee.score(y_true=true, y_pred=guess).warnings == ()
-    assert ee.score(y_true=guess, y_pred=true).warnings == ()  # said by the keywords
+    assert ee.score(y_true=guess, y_pred=true).warnings == ()  # given by the keywords
 
 
 def test_whole_floats_are_classes() -> None:
-    """As integers are, in memory, as a table and batch by batch; names decide of 0 and 1."""
+    """They are classes in memory, as a table and in batches; names decide about 0 and 1."""
     true, guess = [1, 0, 1, 0], [1.0, 0.0, 2.0, 1.0]
     for card in (
         ee.score(guess, true),
@@ -244,7 +244,7 @@ def test_whole_floats_are_classes() -> None:
 
 
 @pytest.mark.parametrize("guess", [[1.0, 0.0, 1.0, 1.0], [-3.0, 2.0, 5.0, 4.0]])
-def test_whole_floats_that_may_be_scores_are_a_question(guess: list[float]) -> None:
+def test_whole_floats_that_may_be_scores_are_questioned(guess: list[float]) -> None:
     collector = ee.Collector()
     collector.add(guess, [1, 0, 1, 0])
     for call in (collector.score, lambda: ee.score(guess, [1, 0, 1, 0])):
@@ -256,7 +256,7 @@ PIPELINE = [("POS", 0.9), ("NEG", 0.8), ("POS", 0.6)]
 
 
 def test_pipelines_of_hugging_face_are_read() -> None:
-    """The score of the predicted label only is not that of the positive one, and is not read."""
+    """The score of only the predicted label is not that of the positive one, and is not read."""
     one = [{"label": label, "score": score} for label, score in PIPELINE] * 10
     true = ["POS", "NEG", "NEG"] * 10
     lists = [[row] for row in one]  # top_k=1
@@ -297,7 +297,7 @@ def test_arrays_within_mixed_lists_are_refused() -> None:
         ee.score([["a"], ["b", np.array([])]], [["a"], ["b"]], task="retrieval")
 
 
-def test_missing_true_classes_are_not_swapped_sides() -> None:
+def test_missing_true_classes_do_not_mean_swapped_sides() -> None:
     with refused("not_whole", ee.InputError, count=20) as said:
         ee.score(np.array([0, 1, 2] * 20), np.array([0, 1, np.nan] * 20))
     assert "nan" in str(said.value)

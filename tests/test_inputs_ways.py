@@ -1,4 +1,4 @@
-"""Inputs that are nearly right: read as meant, or refused with the way out."""
+"""Slightly wrong input is read as intended, or refused with a remedy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def codes(card: Any, severity: str | None = None) -> list[str]:
 
 
 def coco(folder: Path, named: Any, ids: Any, category: Any = 1) -> tuple[str, str]:
-    """Results that equal the ground truths, a box per image, each at another place."""
+    """Return results that equal the ground truths, one box per image, each at another place."""
     box = [[40.0 * i, 10.0, 20.0, 20.0] for i in range(1, N + 1)]
     images = [
         {"id": i, "file_name": named(i), "width": 640, "height": 480} for i in range(1, N + 1)
@@ -64,7 +64,7 @@ def test_texts_of_integer_ids_are_ids_before_names_of_files(tmp_path: Path) -> N
 
 
 def test_texts_that_fit_names_better_are_names(tmp_path: Path) -> None:
-    """The names count from 0, the ids from 1: all names are on both sides, but not all ids."""
+    """Names count from 0 and ids from 1: all names are on both sides, but not all ids."""
     value, _, warned = measured(coco(tmp_path, lambda i: f"{i - 1}.jpg", lambda i: str(i - 1)))
     assert (value, warned) == (1, [])
 
@@ -133,7 +133,7 @@ def test_first_lines_that_are_data(text: str, other: str, tmp_path: Path) -> Non
 
 
 def test_numbers_are_names_of_wide_scores(tmp_path: Path) -> None:
-    """A header with numbers is none of data if other columns are known."""
+    """Numbers in a header are not data if other columns are recognised."""
     with pytest.raises(ee.InputError) as caught:
         ee.score(written(tmp_path, "id,y_pred,0,1\n1,0,0.3,0.7\n"), task="classification")
     assert "looks like data" not in str(caught.value)
@@ -146,7 +146,7 @@ def test_unknown_verdicts_of_many_datums_are_a_warning(wrong: int, warns: bool) 
     noted(ee.score(table), "unknown_words", severity="warning" if warns else "note")
 
 
-def test_results_per_row_are_sent_to_their_task(tmp_path: Path) -> None:
+def test_results_per_row_suggest_their_task(tmp_path: Path) -> None:
     rows = pl.DataFrame({"id": ["a", "b"], "answer": ["x", "y"], "correct": [True, False]})
     for table in (rows, rows.select("id", "correct")):
         with pytest.raises(ee.InputError, match="task='values'"):
@@ -168,7 +168,7 @@ def test_scores_that_are_ranks(scores: list[int], warns: bool) -> None:
 
 @pytest.mark.parametrize("relevant", [1, 5, 8])
 def test_distances_of_several_relevant_documents(relevant: int) -> None:
-    """All relevant documents are last, so that their mean place depends on how many there are."""
+    """All relevant documents are last, so that their mean rank depends on their number."""
     rows = [(f"q{q}", f"d{q}-{d}", 1 - d / 10) for q in range(12) for d in range(10)]
     run = pl.DataFrame(rows, ["query_id", "doc_id", "score"], orient="row")
     qrels = run.group_by("query_id").head(relevant).select("query_id", "doc_id")
@@ -240,7 +240,7 @@ def test_yolo_boxes_outside_of_the_image(tmp_path: Path) -> None:
     noted(card, "centres_outside", count=1)
 
 
-def test_runs_with_ids_of_both_kinds_name_the_way() -> None:
+def test_runs_with_ids_of_both_kinds_name_the_remedy() -> None:
     one = pl.DataFrame({"datum_id": [1, 2], "actual": ["a", "b"], "predicted": ["a", "a"]})
     other = one.with_columns(datum_id=pl.format("img_{}", "datum_id"))
     with pytest.raises(ee.InputError, match="id_format"):

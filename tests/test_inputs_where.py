@@ -1,4 +1,4 @@
-"""SQL conditions: which table they are held against, and what is said where none fits."""
+"""SQL conditions: the tables they apply to, and messages if they apply to none."""
 
 from __future__ import annotations
 
@@ -86,13 +86,13 @@ def test_one_condition_per_table() -> None:
     assert kinds(frames) == {"where", "datums_without_predictions", "datums_without_ground_truths"}
 
 
-def test_a_condition_that_all_rows_meet_removes_none() -> None:
+def test_a_condition_that_all_rows_satisfy_removes_none() -> None:
     frames = load(where="score > 0")
     assert heights(frames) == (3, 3)
     assert told(frames)[0][1] == 0
 
 
-def test_nothing_left_on_one_side_is_legal() -> None:
+def test_an_empty_side_is_legal() -> None:
     frames = load(where="score > 5")
     assert heights(frames) == (0, 3)
     assert frames.predictions.schema == predictions().schema
@@ -104,12 +104,12 @@ def test_rows_removed_are_not_checked() -> None:
     assert heights(frames) == (2, 3)
 
 
-def test_row_numbers_after_a_condition_say_so() -> None:
+def test_row_numbers_after_a_condition_are_marked() -> None:
     message = refusal(predictions(score=[0.1, None, 0.7]), where="xmin > 5")
     assert message.has("null_values", side="predictions", column="score", count=1, rows=[0])
 
 
-def test_datums_of_another_meaning_are_no_guess() -> None:
+def test_datums_of_another_meaning_are_not_guessed() -> None:
     table = predictions(x=[0.0] * 3, y=[0.0] * 3, width=[1.0, 2.0, 3.0], height=[1.0] * 3)
     table = table.drop("xmin", "ymin", "xmax", "ymax")
     message = refusal(table, datums=WEATHER, where="width > 500")
@@ -118,12 +118,12 @@ def test_datums_of_another_meaning_are_no_guess() -> None:
     assert heights(frames) == (2, 3)
 
 
-def test_an_unknown_column_answers_with_the_nearest() -> None:
+def test_an_unknown_column_suggests_the_nearest() -> None:
     message = refusal(where="scor > 0.5")
     assert message.has("column_missing", columns=["scor"])
 
 
-def test_double_quotes_are_names_and_that_is_told() -> None:
+def test_double_quotes_are_names_with_a_note() -> None:
     message = refusal(where='label_value = "zebra123"')
     assert "no column 'zebra123'" in message
     assert message.has("column_missing", columns=["label_value", "zebra123"])
@@ -136,7 +136,7 @@ def test_columns_of_several_tables_ask_for_one_condition_each() -> None:
 
 
 @pytest.mark.parametrize("text", ["score >", "score > 1 1", "SELECT * FROM x", "nofunc(score) > 1"])
-def test_what_is_no_sql_is_refused(text: str) -> None:
+def test_invalid_sql_is_refused(text: str) -> None:
     message = refusal(where=text)
     assert message.has("not_a_condition")
 
@@ -152,7 +152,7 @@ def test_what_is_no_sql_is_refused(text: str) -> None:
         ("1 > 0", {"code": "not_a_condition", "value": "1 > 0"}),
     ],
 )
-def test_what_is_no_condition_is_refused(text: str, words: dict[str, Any]) -> None:
+def test_other_statements_are_refused(text: str, words: dict[str, Any]) -> None:
     assert refusal(where=text).has(**words)
 
 
@@ -164,7 +164,7 @@ def test_what_is_no_condition_is_refused(text: str, words: dict[str, Any]) -> No
         ({"ground_truths": "score > 1"}, {"code": "column_missing", "columns": ["score"]}),
     ],
 )
-def test_conditions_on_tables_that_are_not_there(where: Any, words: dict[str, Any]) -> None:
+def test_conditions_on_missing_tables(where: Any, words: dict[str, Any]) -> None:
     assert refusal(where=where).has(**words)
 
 
@@ -196,7 +196,7 @@ def test_dates_and_times_are_compared_with_texts(expr: pl.Expr, where: str) -> N
 @pytest.mark.parametrize(
     "where", ["t > 'yesterday'", "t > '2020-13-01'", "t > '2020-01-01 05:00Z'"]
 )
-def test_other_texts_are_no_times(where: str) -> None:
+def test_other_texts_are_not_times(where: str) -> None:
     table = pl.DataFrame({"y_true": [0, 1], "y_pred": [0, 0], "t": TIMES})
     with pytest.raises(ee.InputError) as error:
         ee.score(table, task="classification", metrics=["Accuracy"], where=where)
@@ -260,7 +260,7 @@ def test_comparisons_of_times_with_texts_are_exact(kind: str, where: str, rows: 
         ("date", "upper(g) = '2020-01-01'"),
     ],
 )
-def test_texts_that_are_no_such_date_are_refused_with_the_way_out(kind: str, where: str) -> None:
+def test_invalid_dates_are_refused_with_a_remedy(kind: str, where: str) -> None:
     with pytest.raises(ee.InputError, match=r"g >= '2020-01-31'") as caught:
         ee.score(dated(kind), task="classification", where=where)
     assert caught.value.code == "wrong_dtype"
@@ -281,7 +281,7 @@ def test_the_condition_of_a_slice_of_times_selects_it(kind: str) -> None:
     assert card.value("Accuracy") == 0.0
 
 
-def test_hours_that_clocks_repeat_are_told_apart() -> None:
+def test_repeated_hours_of_clocks_are_distinguished() -> None:
     utc = [datetime(2020, 10, 25, hour, 30, tzinfo=UTC) for hour in (0, 1, 2)]
     rows = {"datum_id": range(3), "y_true": [0, 1, 0], "y_pred": [0, 1, 1], "g": utc}
     table = pl.DataFrame(rows).with_columns(pl.col("g").dt.convert_time_zone("Europe/Berlin"))

@@ -1,4 +1,4 @@
-"""Benchmarks of intervals and comparisons: their populations have the numbers that they say."""
+"""Populations of the benchmarks of intervals and comparisons have the stated values."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_page_of_coverage(module: Any, name: str) -> None:
 
 
 def test_coverage_is_of_the_truth_and_of_the_mean(module: Any) -> None:
-    """Two labels whose numbers are 0.5 and 0.7, and 0.1 too high on the mean."""
+    """Two labels have values of 0.5 and 0.7, which are 0.1 too high on average."""
     found = module("interval_coverage").Found()
     for value, low, high in ((0.55, 0.45, 0.65), (0.65, 0.58, 0.75)):
         found.rows.append((0, value, low, high, 0.5, 0.0))
@@ -69,7 +69,7 @@ def test_coverage_is_of_the_truth_and_of_the_mean(module: Any) -> None:
 
 @pytest.mark.parametrize("name", ["answers", "videos", "frames", "queries", "texts", "boxes"])
 def test_pairs_of_runs(module: Any, name: str) -> None:
-    """The second is better where it shall be, and has the same ground truths."""
+    """The second run is better if it should be, and has the same ground truths."""
     alarms = module("comparison_alarms")
     case = alarms.CASES[name]
     assert alarms.true_difference(case) > 0.01
@@ -82,7 +82,7 @@ def test_pairs_of_runs(module: Any, name: str) -> None:
     assert 0 < row["p"] <= 1
 
 
-def test_power_is_promised_by_the_detectable_difference(module: Any) -> None:
+def test_the_detectable_difference_predicts_the_power(module: Any) -> None:
     found = module("comparison_alarms").Found(0.05, 0.95, 0.1, 0.1, 0.8)
     assert found.promised == pytest.approx(0.8, abs=1e-3)
     assert module("comparison_alarms").Found(0.05, 0.95, 0.1, 0.0, 0.8).promised == pytest.approx(
@@ -101,7 +101,7 @@ def test_nightly_alarms(module: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["coverage", "comparisons"])
-def test_the_pages_are_there(name: str) -> None:
+def test_the_pages_exist(name: str) -> None:
     page = (BENCHMARKS.parent / "docs" / "benchmarks" / "intervals.md").read_text(encoding="utf-8")
     assert f"<!-- benchmark {name}: begin -->" in page
     assert pl.Series(page.splitlines()).str.contains("coverage").any()

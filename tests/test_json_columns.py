@@ -1,4 +1,4 @@
-"""JSON arrays read as columns, against Python's json."""
+"""JSON arrays read as columns, compared with Python's json."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ values = {
 
 @st.composite
 def arrays(draw: st.DrawFn) -> str:
-    """Objects with their keys in any order, some missing."""
+    """Return objects with their keys in any order, some missing."""
     rows = []
     for _ in range(draw(st.integers(1, 5))):
         keys = draw(st.lists(st.sampled_from([*values]), unique=True))
@@ -64,7 +64,7 @@ def read(text: str, size: int = 1) -> pl.DataFrame:
 
 
 def same(mine: Any, theirs: Any) -> bool:
-    """Equal, floats to the bit."""
+    """Compare values, floats to the bit."""
     if isinstance(theirs, list):
         return len(mine) == len(theirs) and all(map(same, mine, theirs))
     if isinstance(mine, float):
@@ -91,7 +91,7 @@ CARRIES = """
 9181562149233555661e45 8902005807077377309e-116 4454579526169554e192 3769026132092712509e-199
 63954072540e-249 9007199254740991.5 9007199254740992.5 0.99999999999999994 1.9999999999999999
 """
-"""Numbers whose second 64 bits of the power decide, or that round up to a power of two."""
+"""Numbers that need the second 64 bits of the power, or that round up to a power of two."""
 
 
 @pytest.mark.parametrize("before", ["", "7", "123", "98765432", "1234567890123"])
@@ -143,16 +143,16 @@ OTHER = r"""
 @pytest.mark.parametrize(
     "text", [*OTHER.strip().splitlines(), '[{"x": ' + "[" * 70 + "]" * 70 + "}]"]
 )
-def test_other_documents_are_left_to_the_general_reader(text: str) -> None:
+def test_other_documents_go_to_the_general_reader(text: str) -> None:
     with pytest.raises(NotFlat):
         read(text)
-    with pytest.raises(NotFlat):  # as the second of two pieces
+    with pytest.raises(NotFlat):  # as the second of two chunks
         read('[{"image_id": 1}, ' + text.lstrip("[ "))
 
 
 @pytest.mark.parametrize("length", [4, 10])
-def test_nothing_behind_the_last_byte_is_read(length: int) -> None:
-    """The memory behind a text that is cut off goes on like the text."""
+def test_no_byte_after_the_last_one_is_read(length: int) -> None:
+    """The memory after a truncated text continues like the text."""
     row = b'{"score": 12.5}, '
     whole = memoryview(b"[" + row * 2_000 + row.strip(b", ") + b"]")
     frames: list[pl.DataFrame] = []

@@ -1,4 +1,4 @@
-"""Compiled code is run, so it is taken only from where nobody else could have put it."""
+"""Compiled code is executed, so it is only read from folders that no other user can write."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ print(json.dumps(made))
 
 @pytest.fixture
 def candidates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """Every folder that is tried lies here."""
+    """Put all candidate folders into the test's folder."""
     monkeypatch.delenv("EVALENGINE_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -47,14 +47,14 @@ def candidates(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 def compiled(cache: Path, home: Path) -> tuple[list[str], str]:
-    """Which functions a fresh process compiled, and what it said."""
+    """Return the functions that a new process compiled, and its output."""
     done = python(CODE, EVALENGINE_CACHE_DIR=str(cache), HOME=str(home))
     return json.loads(done.stdout), done.stderr
 
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that one process found empty."""
+    """Return a folder that one process found empty and filled."""
     folder = tmp_path_factory.mktemp("filled") / "kernels"
     assert "nrt" in compiled(folder, folder.parent)[0]
     return folder
@@ -62,7 +62,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def warm(filled: Path, tmp_path: Path) -> Path:
-    """The same elsewhere: neither its path nor times of files are part of the key."""
+    """Copy it to another place: neither its path nor file times are part of the key."""
     shutil.copytree(filled, tmp_path / "warm", copy_function=shutil.copyfile)
     (tmp_path / "home").mkdir()
     return tmp_path / "warm"
@@ -94,11 +94,11 @@ def test_a_file_that_others_may_write_is_not_read(warm: Path, tmp_path: Path) ->
     made, said = compiled(warm, tmp_path / "home")
     assert made
     assert said.count("others may write") == 1
-    assert compiled(warm, tmp_path / "home") == ([], "")  # made anew, for nobody else to write
+    assert compiled(warm, tmp_path / "home") == ([], "")  # written again, for the owner only
 
 
 def altered(data: bytes) -> bytes:
-    """With one bit in the middle of it changed: such code may end the process."""
+    """Flip one bit in the middle of the file; executing such code may crash the process."""
     at = len(data) // 2
     return data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :]
 
@@ -120,9 +120,7 @@ HARMS: dict[str, Callable[[bytes], bytes]] = {
         ("another", "bin"),
     ],
 )
-def test_files_that_are_not_as_they_were_written_are_made_anew(
-    harm: str, kind: str, warm: Path, tmp_path: Path
-) -> None:
+def test_altered_files_are_compiled_again(harm: str, kind: str, warm: Path, tmp_path: Path) -> None:
     assert {path.suffix for path in warm.rglob("*") if path.is_file()} == {".nbi", ".nbc", ".bin"}
     size = {}
     for path in warm.rglob(f"*.{kind}"):
@@ -138,8 +136,8 @@ def test_files_that_are_not_as_they_were_written_are_made_anew(
     assert compiled(warm, tmp_path / "home") == ([], "")
 
 
-def test_what_is_kept_is_for_nobody_else_to_write(tmp_path: Path) -> None:
-    """Whatever the process's mask leaves to others: else nothing of it would be read again."""
+def test_cached_files_are_writable_only_by_their_owner(tmp_path: Path) -> None:
+    """This holds for any umask of the process; otherwise none of it would be read again."""
     warm, home = tmp_path / "a" / "warm", tmp_path / "home"
     previous = os.umask(0)
     try:
@@ -150,18 +148,18 @@ def test_what_is_kept_is_for_nobody_else_to_write(tmp_path: Path) -> None:
     assert compiled(warm, home) == ([], "")
 
 
-def test_what_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_trusted_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inner = tmp_path / "a" / "b"
     inner.mkdir(parents=True)
     assert distrusted(inner) is None
     inner.parent.chmod(0o777)
     assert str(inner.parent) in (distrusted(inner) or "")
-    inner.parent.chmod(0o1777)  # as /tmp: what is not theirs stays
+    inner.parent.chmod(0o1777)  # like /tmp: files of others stay
     assert distrusted(inner) is None
     inner.parent.chmod(0o755)
     (tmp_path / "link").symlink_to(inner)
     assert distrusted(tmp_path / "link") is None
-    if os.stat(inner).st_uid:  # root's folders are trusted
+    if os.stat(inner).st_uid:  # folders of root are trusted
         monkeypatch.setattr(os, "geteuid", lambda: 987654)
         assert "another user" in (distrusted(inner) or "")
 
@@ -170,7 +168,7 @@ def test_what_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_folder_of_another_user_is_not_used(
     candidates: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Nor is one in a folder of another user, as root meets it in the user's home under sudo."""
+    """Neither is one inside another user's folder, as for root in a user's home under sudo."""
     for one in ("xdg", "home"):
         (candidates / one).mkdir()
         os.chown(candidates / one, 12345, 12345)
@@ -178,11 +176,11 @@ def test_a_folder_of_another_user_is_not_used(
     assert found is not None
     assert found.is_relative_to(candidates / "temporary")
     for one in ("xdg", "home"):
-        assert not list((candidates / one).iterdir())  # root's would be in that user's way
+        assert not list((candidates / one).iterdir())  # files of root would block that user
         assert f"{candidates / one} belongs to" in caplog.text
 
 
-def test_a_place_where_others_may_write_is_left_alone_and_said(
+def test_a_folder_that_others_may_write_is_skipped_with_a_warning(
     candidates: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (candidates / "xdg").mkdir()
@@ -196,7 +194,7 @@ def test_a_place_where_others_may_write_is_left_alone_and_said(
     assert str(found) in said
 
 
-def test_a_home_that_cannot_be_written_is_said_only_where_nothing_else_is_left(
+def test_a_read_only_home_is_reported_only_without_an_alternative(
     candidates: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (candidates / "xdg").touch()
@@ -207,7 +205,7 @@ def test_a_home_that_cannot_be_written_is_said_only_where_nothing_else_is_left(
     assert caplog.messages == []
 
 
-def test_a_named_folder_that_cannot_be_written_is_said(
+def test_a_named_folder_that_cannot_be_written_is_reported(
     candidates: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     (candidates / "named").touch()
@@ -218,7 +216,7 @@ def test_a_named_folder_that_cannot_be_written_is_said(
     assert str(candidates / "named") in said
 
 
-def test_turning_a_link_afterwards_gains_nothing(
+def test_changing_a_link_afterwards_has_no_effect(
     candidates: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (candidates / "mine").mkdir()
@@ -235,7 +233,7 @@ def test_turning_a_link_afterwards_gains_nothing(
 
 
 @pytest.mark.parametrize("shape", ["ring", "dangling", "file"])
-def test_what_is_no_folder_is_passed_over(
+def test_files_in_place_of_folders_are_skipped(
     shape: str, candidates: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named = candidates / "named"
@@ -261,7 +259,7 @@ def test_what_is_no_folder_is_passed_over(
     assert not found.is_relative_to(named)
 
 
-def test_without_any_folder_it_is_said(
+def test_missing_folders_are_reported(
     candidates: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for one in ("xdg", "home", "temporary"):

@@ -1,4 +1,4 @@
-"""Numbers of random tables of many tasks, compared bit for bit with a file, on every platform.
+"""Values of random tables of many tasks, compared bit by bit with a file, on every platform.
 
 Metrics with logarithms, exponentials or matrix products are excluded: their last bits depend on the
 C library and on BLAS. ``python tests/test_known_bits.py`` writes the file.
@@ -153,7 +153,7 @@ CASES: dict[str, Draw] = {
 
 
 def bits(name: str, **how: Any) -> list[str]:
-    """Numbers of a case as hexadecimal floats, in the order of the frames."""
+    """Return the values of a case as hexadecimal floats, in the order of the frames."""
     sides, options = CASES[name](random.Random(name))
     card = ee.score(*sides, **options, **how)
     found = [card.frame(frame)["value"] for frame in FRAMES if frame in card.frames]
@@ -161,7 +161,7 @@ def bits(name: str, **how: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_numbers_are_known_to_the_bit(name: str) -> None:
+def test_values_equal_the_file_to_the_bit(name: str) -> None:
     assert bits(name) == json.loads(FILE.read_text())[name].split()
 
 

@@ -1,4 +1,4 @@
-"""Compiled code comes from the disk, and Numba's own way is taken where that cannot be."""
+"""Compiled code is loaded from disk; if that is impossible, Numba's own cache is used."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ print(json.dumps({{
 
 
 def run(cache: Path, *, before: str = "") -> dict[str, Any]:
-    """What a fresh process says that calls one kernel."""
+    """Return the output of a new process that calls one kernel."""
     done = python(CODE.format(before=before), EVALENGINE_CACHE_DIR=str(cache), NUMBA_NRT_STATS="1")
     answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
@@ -50,7 +50,7 @@ EXPECTED = [[0, 1, 3], [1, 0, 2]]
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    """A folder that one process found empty, and what that process said."""
+    """Return a folder that one process found empty and filled, and the output of that process."""
     folder = tmp_path_factory.mktemp("filled")
     return folder, run(folder)
 
@@ -63,17 +63,17 @@ def test_a_second_process_compiles_nothing(filled: tuple[Path, dict[str, Any]]) 
     assert "nrt" in first["compiled"]
     assert second["compiled"] == []
     assert Path(second["runtime"]).is_file()
-    assert second["arrays"] == first["arrays"]  # made and freed by the loaded runtime as well
+    assert second["arrays"] == first["arrays"]  # also allocated and freed by the loaded runtime
     assert second["arrays"]["alloc"] > 0
     assert not list(folder.rglob("*.draft"))
 
 
 def lacking(module: str, parts: str) -> str:
-    """Code after which Numba lacks what is looked for before its parts are used."""
+    """Return code that removes a part of Numba which is looked up before its use."""
     return f"from evalengine.kernels import {module}; {module}.{parts} = ('no_such_part',)"
 
 
-def test_where_numba_lacks_a_part_its_own_cache_is_filled_and_read(tmp_path: Path) -> None:
+def test_if_numba_has_no_such_part_its_own_cache_is_used(tmp_path: Path) -> None:
     before = lacking("jit", "PARTS_OF_DISPATCHER")
     first, second = run(tmp_path, before=before), run(tmp_path, before=before)
     assert first["values"] == second["values"] == EXPECTED
@@ -84,10 +84,10 @@ def test_where_numba_lacks_a_part_its_own_cache_is_filled_and_read(tmp_path: Pat
 
 
 @pytest.mark.parametrize("parts", ["_PARTS_OF_CACHE", "_PARTS_OF_FILES", "_PARTS_OF_RUNTIME"])
-def test_where_numba_lacks_a_part_its_own_way_is_taken(
+def test_if_numba_has_no_such_part_its_own_compilation_is_used(
     filled: tuple[Path, dict[str, Any]], tmp_path: Path, parts: str
 ) -> None:
-    """Kernels are kept in Numba's own way, or the runtime is compiled in it."""
+    """Kernels are cached by Numba, or the runtime is compiled by it."""
     folder, first = filled
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     runtime = tmp_path / Path(first["runtime"]).relative_to(folder)

@@ -1,4 +1,4 @@
-"""The page of errors quotes messages that the package has."""
+"""Messages quoted on the page of errors exist in the package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sources import ROOT, source
 
 
 def test_quoted_messages_are_those_of_the_package() -> None:
-    """Each quoted part, between its ellipses, is in a string of the code; docstrings are none."""
+    """Each quoted part between ellipses is in a string of the code that is not a docstring."""
     rows = re.findall(r"^\| (`.+?) \|", (ROOT / "docs" / "messages.md").read_text("utf-8"), re.M)
     quoted = [part.strip(" :") for row in rows for part in re.split("[`…]", row)]
     parts = {part for part in quoted if " " in part and not part.startswith(("(", ","))}
@@ -18,7 +18,7 @@ def test_quoted_messages_are_those_of_the_package() -> None:
 
 
 def test_all_warnings_are_listed_by_code() -> None:
-    """Every note that the code makes a warning has a row, and every code in a row exists."""
+    """Every note that the code raises to a warning has a row, and every code in a row exists."""
     page = (ROOT / "docs" / "messages.md").read_text("utf-8").split("## All warnings")[1]
     rows = re.findall(r"^\| (`.+?) \|", page.split("\n## ")[0], re.M)
     listed = {code for row in rows for code in re.findall("`(.+?)`", row)}
@@ -29,4 +29,4 @@ def test_all_warnings_are_listed_by_code() -> None:
         "labels_one_sided",
     }
     assert len(source().warnings) > 25
-    assert listed <= source().words | {"datums_without_predictions"}  # made of the side's name
+    assert listed <= source().words | {"datums_without_predictions"}  # composed of the side's name

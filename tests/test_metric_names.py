@@ -1,4 +1,4 @@
-"""Metrics are found by the names their users know, in any capitals."""
+"""Metrics are found by the names that users know, in any capitals."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ OTHER_METRICS = {
 
 
 @pytest.mark.parametrize("task", OTHER_METRICS)
-def test_a_metric_of_others_is_no_misspelt_one_of_ours(task: str) -> None:
+def test_a_metric_of_another_tool_is_not_a_misspelling(task: str) -> None:
     for name in OTHER_METRICS[task].split():
         with pytest.raises(OptionError) as raised:
             metrics.parse_metric_name(task, name)
@@ -168,12 +168,12 @@ def test_a_metric_of_others_is_no_misspelt_one_of_ours(task: str) -> None:
         ("segmentation", "IOUs", "IOU"),
     ],
 )
-def test_misspelt_names_are_answered_with_the_right_one(task: str, name: str, ours: str) -> None:
+def test_misspelt_names_suggest_the_right_one(task: str, name: str, ours: str) -> None:
     assert f"'{ours}'" in did_you_mean(name, metrics.names(task))
 
 
 def test_every_name_finds_its_metric_in_any_capitals() -> None:
-    """Unless another metric has that very name."""
+    """Unless another metric has exactly that name."""
     for task in ("classification", "detection", "segmentation", "retrieval", "text", "judged"):
         known = metrics.all_metrics(task)
         for name, metric in known.items():
@@ -197,7 +197,7 @@ BOXES = [
         (["mAP@0.5"], "mAP", [0.5]),
         (["map75"], "mAP", [0.75]),
         (["mAP@.5", "mAP@.9"], "mAP", [0.5, 0.9]),
-        (["AP50", "mAP"], "mAP", [0.5, 0.75]),  # those of the bare name are not lost
+        (["AP50", "mAP"], "mAP", [0.5, 0.75]),  # those of the plain name remain
         (["AP50"], "AP", [0.5]),
     ],
 )
@@ -209,7 +209,7 @@ def test_iou_thresholds_in_names(names: list[str], metric: str, thresholds: list
     assert found.equals(own.filter(metric=metric))
 
 
-def test_a_threshold_in_a_name_beside_the_option_is_answered_with_the_option() -> None:
+def test_a_threshold_in_a_name_next_to_the_option_suggests_the_option() -> None:
     with refused("unknown_name", OptionError, value="mAP@0.5"):
         ee.score(*BOXES, metrics=["mAP@0.5"], iou_thresholds_to_return=[0.75])
     with refused("option_value", OptionError, option="iou_thresholds_to_return", value=0.33):
@@ -241,12 +241,12 @@ def test_scorers_of_scikit_learn(name: str, metric: str) -> None:
     ("name", "listed"),
     [("auroc", "ROCAUC"), ("F1_macro", "F1"), ("ndcg_cut_10", "nDCG"), ("accuracy", "Accuracy")],
 )
-def test_the_registry_is_asked_by_the_same_names(name: str, listed: str) -> None:
+def test_the_registry_accepts_the_same_names(name: str, listed: str) -> None:
     told = show.metrics_listing(ee.metrics_table(), [name], None, "text")
     assert told.startswith(f"{listed}  (")
 
 
-def test_an_unknown_name_lists_no_hundred_others() -> None:
+def test_an_unknown_name_lists_only_a_few_others() -> None:
     with pytest.raises(ee.OptionError) as raised:
         show.metrics_listing(ee.metrics_table(), ["acuracy"], None, "text")
     said = str(raised.value)
@@ -255,7 +255,7 @@ def test_an_unknown_name_lists_no_hundred_others() -> None:
 
 
 def test_a_dialects_own_names_are_its_references() -> None:
-    """ragas calls LLMContextRecall context_recall; Valor's has that name elsewhere."""
+    """ragas calls LLMContextRecall context_recall, a name that Valor has elsewhere."""
     verdicts = pl.DataFrame(
         {
             "datum_id": [1, 1, 1, 1],
@@ -273,7 +273,7 @@ def test_a_dialects_own_names_are_its_references() -> None:
 
 @pytest.mark.parametrize("task", tasks.NAMES)
 def test_a_name_is_of_one_metric(task: str) -> None:
-    """A metric that is declared twice would hide the other."""
+    """A second declaration of a name would hide the first metric."""
     home = importlib.import_module(f"evalengine.tasks.{task}.metrics")
     parts = [f"{home.__name__}.{name}" for name in getattr(home, "MODULES", ())]
     modules = [importlib.import_module(part) for part in parts] or [home]
@@ -287,7 +287,7 @@ def test_a_name_is_of_one_metric(task: str) -> None:
     assert len(names) > 1
 
 
-def test_a_judged_metric_does_not_make_numbers_texts() -> None:
+def test_a_judged_metric_does_not_turn_numbers_into_texts() -> None:
     measured = pl.DataFrame({"target": [1.5, 2.0], "prediction": [1.5, 2.5]})
     with refused("unknown_name", match="MeanError"):
         ee.score(measured, metrics=["bias"])

@@ -1,4 +1,4 @@
-"""Options as keywords: what type checkers know of them, and what other tools call them."""
+"""Options as keywords: their types for type checkers, and their names in other tools."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_type_checkers_know_the_names_of_tasks_and_dialects():
 
 
 @pytest.mark.parametrize("theirs", sorted(ELSEWHERE))
-def test_names_of_other_tools_are_answered_with_ours(theirs):
+def test_names_of_other_tools_suggest_ours(theirs):
     ours = ELSEWHERE[theirs]
     assert theirs not in FIELDS
     assert ours in FIELDS
@@ -43,14 +43,14 @@ def test_names_of_other_tools_are_answered_with_ours(theirs):
 
 
 @pytest.mark.parametrize("name", ["k_list", "metrics_to_return", "filters"])
-def test_the_shell_answers_them_too(name, capsys):
+def test_the_command_suggests_them_too(name, capsys):
     flag = "--" + name.replace("_", "-")
     assert main(["score", "a.parquet", "b.parquet", flag, "1"]) == 2
     said = capsys.readouterr().err
     assert f"It is --{ELSEWHERE[name]} here." in said
 
 
-def test_a_job_file_answers_them_too(tmp_path):
+def test_a_job_file_suggests_them_too(tmp_path):
     job = tmp_path / "job.toml"
     job.write_text('name = "n"\n[inputs]\npredictions = "a"\n[options]\nk_list = [1]\n')
     with refused("unknown_name", ee.OptionError, value="k_list"):
@@ -59,14 +59,14 @@ def test_a_job_file_answers_them_too(tmp_path):
 
 @pytest.mark.parametrize("asked", [{"k": [0]}, {"k": [0, 5]}, {"metrics": ["nDCG@0"]}])
 @pytest.mark.parametrize("dialect", ["standard", "trec_eval", "remem"])
-def test_a_cut_off_of_0_is_refused_where_the_reference_has_none(asked, dialect):
+def test_a_cut_off_of_0_is_refused_if_the_reference_has_none(asked, dialect):
     given = {"metrics": ["nDCG", "RetrievalRecall"], "dialect": dialect, **asked}
     with refused("option_value", ee.OptionError, option="k", value=[0]) as said:
         ee.explain(task="retrieval", **given)
     assert ("RetrievalRecall takes it" in str(said.value)) is ("k" in asked)
 
 
-def test_the_shell_refuses_a_cut_off_of_0(tmp_path, capsys):
+def test_the_command_refuses_a_cut_off_of_0(tmp_path, capsys):
     assert main(["explain", "--task", "retrieval", "--k", "0"]) == 2
     assert "--k 0 for nDCG" in capsys.readouterr().err
 

@@ -1,4 +1,4 @@
-"""A notebook for each task, with outputs that running it makes."""
+"""There is a notebook for each task, with outputs that running it reproduces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that make a number mean something else than its name says: the code of the note."""
+"""Codes of notes about values that give a metric another meaning than its name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def codes(*sides: Any, **options: Any) -> set[str]:
         ([1.0, 1.0, 1.0, 1.0, 1.0], False),
     ],
 )
-def test_decisions_in_place_of_scores(score: list[float], expected: bool) -> None:
+def test_decisions_instead_of_scores(score: list[float], expected: bool) -> None:
     table = pl.DataFrame({"actual": [1, 0, 1, 0, 1] * 20, "score": score * 20})
     for metrics in (["ROCAUC"], ["AP"]):
         assert ("scores_are_decisions" in codes(table, metrics=metrics)) == expected
@@ -119,14 +119,14 @@ def truths(**more: list[Any]) -> pl.DataFrame:
         ({"iscrowd": [1, 1, 0]}, None),
     ],
 )
-def test_marks_of_all_ground_truths(more: dict[str, list[Any]], code: str | None) -> None:
+def test_flags_of_all_ground_truths(more: dict[str, list[Any]], code: str | None) -> None:
     found = truths().with_columns(score=pl.lit(0.9))
     marks = {"constant_area", "areas_apart", "all_crowds"}
     card = ee.score(found, truths(**more), dialect="coco")
     odd = {(note.code, note.severity) for note in card.findings if note.code in marks}
     assert odd == ({(code, "warning")} if code else set())
     of_areas = {"constant_area", "areas_apart"}
-    assert not of_areas & codes(found, truths(**more))  # no number by area
+    assert not of_areas & codes(found, truths(**more))  # no value by area
 
 
 def test_areas_of_another_unit_with_their_ranges() -> None:
@@ -189,6 +189,6 @@ def test_queries_that_find_themselves() -> None:
 
     assert noted("d{}", "d{}", "other")
     assert not noted("d{}", "d{}", "other", ignore_identical_ids=True)
-    assert not noted("d{}", "d{}", "d{}")  # judged, and so meant
+    assert not noted("d{}", "d{}", "d{}")  # judged, and therefore intended
     assert not noted("q{}", "d{}", "other")
     assert not noted("{}", "{}", "other")  # numbers of other things

@@ -1,4 +1,4 @@
-"""OpenMetrics text. Its form was checked with the parser of prometheus_client 0.23."""
+"""OpenMetrics text. Its format was checked with the parser of prometheus_client 0.23."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from evalengine.exports.monitoring import Sample, openmetrics
 
 
-def test_gauges_and_series_stay_together_in_the_order_of_time() -> None:
+def test_samples_of_a_gauge_and_series_are_contiguous_in_time_order() -> None:
     text = openmetrics(
         [
             Sample("ee_map", {"job": "a"}, 0.5, 200),

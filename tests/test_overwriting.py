@@ -1,4 +1,4 @@
-"""Outputs that are inputs: every command and call refuses them before it works."""
+"""Every command and call refuses outputs that are inputs, before it does any work."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_commands_that_would_replace_a_file(
     assert same_bytes(here) == before
 
 
-def test_folders_that_were_read(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_folders_that_are_inputs(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (here / "labels").mkdir()
     (here / "labels" / "a.txt").write_text("0 0.5 0.5 0.2 0.2\n")
     assert main(["score", "p.parquet", "g.parquet", "--out", "run"]) == 0
@@ -102,7 +102,7 @@ def test_folders_that_were_read(here: Path, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_outputs_next_to_inputs(here: Path) -> None:
-    """A second run writes what the first one wrote, in folders that were read as well."""
+    """A second run overwrites the output of the first, also in folders that were read."""
     (here / "labels").mkdir()
     (here / "labels" / "a.txt").write_text("0 0.5 0.5 0.2 0.2\n")
     pl.DataFrame({"datum_id": ["a"], "width": [100], "height": [100]}).write_csv("sizes.csv")
@@ -118,7 +118,7 @@ def test_outputs_next_to_inputs(here: Path) -> None:
 
 
 def test_words_that_are_folders(here: Path) -> None:
-    """Values of options may have the name of the output folder."""
+    """Values of options may be equal to the name of the output folder."""
     for _ in range(2):
         assert (
             ee.convert("gb.parquet", "pb.parquet", to="coco", out="coco")["predictions.json"] == 4

@@ -1,4 +1,4 @@
-"""The house: packages listed, kernels' imports, layers, and no host names in constraints."""
+"""Package structure: listed packages, imports of kernels, layers, constraints without hosts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_every_package_is_listed():
 
 
 def test_conda_recipe_has_the_requirements_of_the_project():
-    """rattler-build's library has parsed and rendered the recipe, which these tests cannot ask."""
+    """The recipe was parsed and rendered with rattler-build, which is not a test dependency."""
     recipe = yaml.safe_load((ROOT / "conda/recipe.yaml").read_text(encoding="utf-8"))
     version, run = recipe["context"]["version"], recipe["requirements"]["run"]
     assert version == __version__
@@ -46,7 +46,7 @@ def test_conda_recipe_has_the_requirements_of_the_project():
     assert recipe["build"]["python"]["entry_points"] == [" = ".join(command)]
 
 
-def test_kernels_import_numpy_and_numba_alone():
+def test_kernels_import_only_numpy_and_numba():
     allowed = {"__future__", "numpy", "numba", "llvmlite", *sys.stdlib_module_names}
     for path in (ROOT / "kernels").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -60,8 +60,8 @@ def test_kernels_import_numpy_and_numba_alone():
             assert names <= allowed, f"{path.name} imports {names - allowed}"
 
 
-def test_tasks_are_named_in_their_folders_alone():
-    """Exports, drop-ins, the judge and rules of the input are for some tasks by design."""
+def test_tasks_are_named_only_in_their_folders():
+    """Exports, drop-ins, the judge and rules of the input are task-specific by design."""
     of_some = ("tasks", "exports", "compat", "integrations", "judge", "ingest/rules")
     also_words = {"text", "segmentation", "panoptic", "values"}
     found = [
@@ -98,8 +98,8 @@ graphlib.TopologicalSorter(
 )
 def test_imports_run_one_way(tmp_path, command):
     pytest.importorskip("grimp", reason="import-linter is not installed")
-    # An editable install maps three folders to one package, which the linter cannot follow:
-    # lay the tree out as it is imported.
+    # An editable install maps three folders to one package, which the linter cannot follow: copy
+    # the tree into the layout of the installed package.
     for folder, package in PROJECT["tool"]["setuptools"]["package-dir"].items():
         shutil.copytree(ROOT / package, tmp_path / folder.replace(".", "/"), dirs_exist_ok=True)
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""How far work is: counted by who does it, shown to who waits, silent where nobody does."""
+"""Progress reporting: counted by workers, shown to callers, silent without a listener."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def steps_of(**given: Any) -> list[Step]:
 
 
 def test_draws_are_counted() -> None:
-    """Resamples for the intervals; then half-samples, for mAP corrected for small sets."""
+    """There are resamples for the intervals, then half-samples for mAP corrected for small sets."""
     draws = [step for step in steps_of(intervals=95, draws=200, threads=2) if step == "drawing"]
     assert {step.total for step in draws} == {200, 20}
     assert max(step.done for step in draws) == 200
@@ -61,7 +61,7 @@ def test_threads_count_together() -> None:
 
 
 def test_a_listener_may_score() -> None:
-    """Its run is not counted for the run that it listens to, which once waited for itself."""
+    """Its run is not counted for the run that it listens to, which once deadlocked."""
     told: list[str] = []
 
     @heard
@@ -83,14 +83,14 @@ def test_a_listener_may_score() -> None:
     assert [step.done for step in told if isinstance(step, Step)] in ([0, 2], [0, 1, 2])
 
 
-def test_nobody_listens() -> None:
+def test_without_a_listener() -> None:
     with counting("at it", 3, "things") as count:
         count(1)
         one_done()
     assert ee.score(*TABLES).value("mAP", iou_threshold=0.5) is not None
 
 
-def test_it_is_told_ten_times_a_second_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_called_at_most_ten_times_per_second(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     told: list[Any] = []
@@ -112,7 +112,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_terminal_shows_how_far_and_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_progress_and_remaining_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "100")
     out = Terminal()
@@ -128,7 +128,7 @@ def test_a_terminal_shows_how_far_and_how_long(monkeypatch: pytest.MonkeyPatch) 
     assert "0:00:00" in text
 
 
-def test_a_long_step_is_told_again_in_logs() -> None:
+def test_a_long_step_is_logged_repeatedly() -> None:
     lines: list[str] = []
     with reminded(lines.append, every=0.05) as tell:
         tell("reading")
@@ -142,7 +142,7 @@ def test_a_long_step_is_told_again_in_logs() -> None:
     assert len(lines) == n  # nothing after the end
 
 
-def test_a_short_step_is_told_once() -> None:
+def test_a_short_step_is_logged_once() -> None:
     lines: list[str] = []
     with reminded(lines.append, every=10) as tell:
         for _ in range(5):
@@ -160,7 +160,7 @@ def test_an_error_ends_the_display_and_the_reminder() -> None:
     with pytest.raises(ZeroDivisionError), reminded(print), shown(Terminal()):
         fail()
     assert "reminder" in [one.name for one in made]
-    for one in made:  # of pools there may be others, which stay
+    for one in made:  # pools may have other threads, which remain
         one.join(10)
         assert not one.is_alive()
 

@@ -1,4 +1,4 @@
-"""COCO JSON, to the bit what is written there."""
+"""COCO JSON is read exactly as written, to the bit."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_images_are_datums_and_categories_are_labels(write: Write) -> None:
     assert note(frames, "datums_without_predictions") == "1 datum without predictions: 2."
 
 
-def test_datums_and_labels_given_win(write: Write) -> None:
+def test_given_datums_and_labels_have_priority(write: Write) -> None:
     frames = load(
         write("dt.json", [result()]), write("gt.json", truths()), datums=[1], labels={7: "dog"}
     )
@@ -118,7 +118,7 @@ def test_crowds_ignores_and_booleans(write: Write) -> None:
     assert frame["ignore"].to_list() == [True, False]
 
 
-def test_flags_and_areas_left_out_by_some_are_filled(write: Write) -> None:
+def test_flags_and_areas_missing_in_some_rows_are_filled(write: Write) -> None:
     bare = annotation(2)
     del bare["iscrowd"], bare["area"]
     frames = load(write("dt.json", [result()]), write("gt.json", truths(annotation(1), bare)))
@@ -127,7 +127,7 @@ def test_flags_and_areas_left_out_by_some_are_filled(write: Write) -> None:
     assert "1 without area" in note(frames, "area_filled")
 
 
-def test_fields_left_out_by_all_are_no_columns(write: Write) -> None:
+def test_fields_missing_everywhere_are_not_columns(write: Write) -> None:
     bare = {name: annotation()[name] for name in ("image_id", "category_id", "bbox")}
     frames = load(write("dt.json", [result()]), write("gt.json", truths(bare)))
     assert not {"iscrowd", "ignore", "area", "annotation_id"} & set(frames.ground_truths.columns)
@@ -175,7 +175,7 @@ def test_sniff(content: Any, kind: str, write: Write) -> None:
     assert sniff(write("x.json", content)) == kind
 
 
-def test_sniff_sees_past_a_long_first_object(write: Write) -> None:
+def test_sniff_reads_beyond_a_long_first_object(write: Write) -> None:
     first = {"segmentation": {"size": [1, 1], "counts": "x" * 300_000}, **result()}
     assert sniff(write("x.json", [first])) == "coco_results"
 
@@ -194,7 +194,7 @@ row = st.builds(
 
 @given(st.lists(row, max_size=30), st.sampled_from([None, 1, 1000]), st.integers(1, 400))
 @settings(max_examples=25)
-def test_results_are_to_the_bit_what_is_written_however_they_are_cut(
+def test_results_are_read_to_the_bit_in_chunks_of_any_size(
     tmp_path: Path, rows: list[Json], indent: int | None, piece: int
 ) -> None:
     path = tmp_path / "dt.json"

@@ -1,4 +1,4 @@
-"""Predictions as a COCO file with images and categories of their own, whose ids contradict."""
+"""Predictions as a complete COCO file, with other ids of images and categories."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from evalengine.cli import main
 from evalengine.ingest.converting import convert_coco
 
 
-def whole(truths: dict[str, Any], results: list[dict[str, Any]]) -> dict[str, Any]:
-    """Results as a COCO file of their own."""
+def complete_file(truths: dict[str, Any], results: list[dict[str, Any]]) -> dict[str, Any]:
+    """Turn results into a complete COCO file."""
     rows = [{**row, "id": i, "area": 1.0, "iscrowd": 0} for i, row in enumerate(results, 1)]
     return {**copy.deepcopy({k: truths[k] for k in ("images", "categories")}), "annotations": rows}
 
 
 def named(seed: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Random ground truths whose images and categories have names, and results."""
+    """Return random ground truths whose images and categories have names, and results."""
     truths, results = random_files(seed)
     for image in truths["images"]:
         image["file_name"] = f"frames/{image['id']}.jpg"
@@ -35,7 +35,7 @@ def named(seed: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def moved(file: dict[str, Any], seed: int, offset: int = 0) -> dict[str, Any]:
-    """The same with other ids for images and categories: permuted, or all beyond an offset."""
+    """Assign other ids to images and categories: permuted, or all shifted by an offset."""
     chance = random.Random(seed)
     out = copy.deepcopy(file)
     for what, field in (("images", "image_id"), ("categories", "category_id")):
@@ -63,7 +63,7 @@ def score(predictions: Any, truths: Any, folder: Path, **more: Any) -> ee.Scorec
 
 
 def only(file: dict[str, Any], what: str, seed: int) -> dict[str, Any]:
-    """The same with other ids for images or for categories alone."""
+    """Assign other ids only to images or only to categories."""
     both = moved(file, seed)
     field = {"images": "image_id", "categories": "category_id"}[what]
     rows = [
@@ -75,9 +75,9 @@ def only(file: dict[str, Any], what: str, seed: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("offset", [0, 100_000])
 @pytest.mark.parametrize("seed", range(3))
-def test_permuted_ids_give_the_same_numbers(seed: int, offset: int, tmp_path: Path) -> None:
+def test_permuted_ids_give_the_same_values(seed: int, offset: int, tmp_path: Path) -> None:
     truths, results = named(seed)
-    own = whole(truths, results)
+    own = complete_file(truths, results)
     plain = score(own, truths, tmp_path)
     assert "ids_matched_by_name" not in codes(plain)
     card = score(moved(own, seed, offset), truths, tmp_path)
@@ -85,18 +85,18 @@ def test_permuted_ids_give_the_same_numbers(seed: int, offset: int, tmp_path: Pa
     assert codes(card).count("ids_matched_by_name") == 2
 
 
-def test_other_folders_are_other_names_only_where_files_would_be_the_same(tmp_path: Path) -> None:
+def test_folders_count_in_names_only_if_files_would_be_the_same(tmp_path: Path) -> None:
     truths, results = named(1)
-    own = moved(whole(truths, results), 1)
+    own = moved(complete_file(truths, results), 1)
     for image in own["images"]:
         image["file_name"] = "elsewhere/" + image["file_name"].split("/")[-1]
-    want = score(whole(truths, results), truths, tmp_path).to_coco()["stats"]
+    want = score(complete_file(truths, results), truths, tmp_path).to_coco()["stats"]
     assert score(own, truths, tmp_path).to_coco()["stats"] == want
 
 
-def test_names_that_do_not_tell_are_refused(tmp_path: Path) -> None:
+def test_ambiguous_names_are_refused(tmp_path: Path) -> None:
     truths, results = named(2)
-    own = moved(whole(truths, results), 2)
+    own = moved(complete_file(truths, results), 2)
     twice = copy.deepcopy(own)
     for image in twice["images"][:2]:
         image["file_name"] = truths["images"][0]["file_name"]
@@ -110,9 +110,9 @@ def test_names_that_do_not_tell_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("what", ["images", "categories"])
 @pytest.mark.parametrize("seed", [4, 5])
 def test_permuted_ids_of_one_kind(what: str, seed: int, tmp_path: Path) -> None:
-    """Also where the datums are given as a table of their own, and in bounded memory."""
+    """This includes datums given as a separate table, and bounded memory."""
     truths, results = named(seed)
-    own = whole(truths, results)
+    own = complete_file(truths, results)
     want = score(own, truths, tmp_path).to_coco()["stats"]
     found = only(own, what, seed)
     card = score(found, truths, tmp_path)
@@ -124,10 +124,10 @@ def test_permuted_ids_of_one_kind(what: str, seed: int, tmp_path: Path) -> None:
     assert card.to_coco()["stats"] == want
 
 
-def test_tables_of_ground_truths_with_lists_beside_them(tmp_path: Path) -> None:
-    """Ground truths as tables, whose datums and labels have the names."""
+def test_tables_of_ground_truths_with_lists(tmp_path: Path) -> None:
+    """Ground truths are tables, whose datums and labels have the names."""
     truths, results = named(6)
-    own = whole(truths, results)
+    own = complete_file(truths, results)
     want = score(own, truths, tmp_path).to_coco()["stats"]
     convert_coco(tmp_path / "t.json", out=tmp_path / "tables")
     (tmp_path / "p.json").write_text(json.dumps(moved(own, 6)))
@@ -140,9 +140,9 @@ def test_tables_of_ground_truths_with_lists_beside_them(tmp_path: Path) -> None:
 
 
 def test_names_in_another_spelling(tmp_path: Path) -> None:
-    """Other suffixes and cases are the same names where they still tell all apart."""
+    """Other suffixes and cases are equal names if all names remain distinct."""
     truths, results = named(7)
-    own = whole(truths, results)
+    own = complete_file(truths, results)
     want = score(own, truths, tmp_path).to_coco()["stats"]
     for one in own["images"]:
         one["file_name"] = one["file_name"].removeprefix("frames/").replace(".jpg", ".png")
@@ -152,7 +152,7 @@ def test_names_in_another_spelling(tmp_path: Path) -> None:
     assert card.to_coco()["stats"] == want
     assert not any("differ" in note for note in card.notes)
     assert score(moved(own, 7), truths, tmp_path).to_coco()["stats"] == want
-    for one in own["images"]:  # one name in two folders tells nothing without the folder
+    for one in own["images"]:  # a name in two folders is ambiguous without the folder
         one["file_name"] = f"{one['id'] % 2}/{one['id'] // 2}.jpg"
     other = copy.deepcopy(truths)
     other["images"] = copy.deepcopy(own["images"])
@@ -162,9 +162,9 @@ def test_names_in_another_spelling(tmp_path: Path) -> None:
     noted(score(own, other, tmp_path), "ids_matched_by_name", count=2)
 
 
-def test_missing_names_are_told_of_or_refused(tmp_path: Path) -> None:
+def test_missing_names_are_noted_or_refused(tmp_path: Path) -> None:
     truths, results = named(8)
-    own = whole(truths, results)
+    own = complete_file(truths, results)
     for image in own["images"]:
         del image["file_name"], image["height"], image["width"]
     for category in own["categories"]:
@@ -173,26 +173,26 @@ def test_missing_names_are_told_of_or_refused(tmp_path: Path) -> None:
     told = [one.message for one in card.findings if one.code == "ids_without_names"]
     assert [note.split()[0] for note in told] == ["categories", "images"]
     assert card.to_coco()["stats"] == score(results, truths, tmp_path).to_coco()["stats"]
-    bare = moved(whole(truths, results), 8)
+    bare = moved(complete_file(truths, results), 8)
     for image in bare["images"]:
         del image["file_name"]
     with refused("sizes_differ", ee.InputError, count=9, first=1):
         score(bare, truths, tmp_path)
-    some = moved(whole(truths, results), 8)
+    some = moved(complete_file(truths, results), 8)
     nameless = next(row["image_id"] for row in some["annotations"])
     next(one for one in some["images"] if one["id"] == nameless).pop("file_name")
     with refused("ids_differ", ee.InputError, count=11):
         score(some, truths, tmp_path)
-    unlisted = moved(whole(truths, results), 8)
+    unlisted = moved(complete_file(truths, results), 8)
     unlisted["images"] = [one for one in unlisted["images"] if one["id"] != nameless]
     with refused("ids_differ", ee.InputError, count=11):
         score(unlisted, truths, tmp_path)
 
 
 def test_names_that_overlap_in_part(tmp_path: Path) -> None:
-    """More images on either side are no contradiction where their ids are free."""
+    """More images on either side are no contradiction if their ids are unused."""
     truths, results = named(9)
-    own = whole(truths, results)
+    own = complete_file(truths, results)
     want = score(own, truths, tmp_path).to_coco()["stats"]
     more = moved(own, 9)
     more["images"].append({"id": 777, "file_name": "frames/other.jpg", "height": 9, "width": 9})
@@ -207,7 +207,7 @@ def test_names_that_overlap_in_part(tmp_path: Path) -> None:
         score(more, nameless, tmp_path)
 
 
-def test_an_lvis_file_is_not_scored_as_cocos_without_a_word(
+def test_an_lvis_file_scored_as_cocos_is_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     truths, results = named(3)
@@ -228,7 +228,7 @@ def test_an_lvis_file_is_not_scored_as_cocos_without_a_word(
 
 
 def texts(file: dict[str, Any], what: str) -> dict[str, Any]:
-    """The same with texts for ids of images or of categories."""
+    """Use strings as ids of images or of categories."""
     field = {"images": "image_id", "categories": "category_id"}[what]
     return {
         **file,
@@ -239,10 +239,10 @@ def texts(file: dict[str, Any], what: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("what", ["images", "categories", "both"])
 def test_ids_of_texts_next_to_other_names(what: str, tmp_path: Path) -> None:
-    """Results name images and categories by their ids alone, as COCO Camera Traps does."""
+    """Results name images and categories only by their ids, as COCO Camera Traps does."""
     truths, results = named(3)
     plain = score(results, truths, tmp_path).to_coco()["stats"]
-    own = whole(truths, results)
+    own = complete_file(truths, results)
     for one in ("images", "categories") if what == "both" else (what,):
         own, truths = texts(own, one), texts(truths, one)
     keys = ("image_id", "category_id", "bbox", "score", "segmentation")
@@ -262,7 +262,7 @@ def test_ids_of_texts_next_to_other_names(what: str, tmp_path: Path) -> None:
 
 
 def test_ids_of_texts_against_names_of_files(tmp_path: Path) -> None:
-    """Names are still compared where ids of texts match nothing, or fewer."""
+    """Names are still compared if string ids match nothing, or fewer."""
     truths, results = named(4)
     plain = score(results, truths, tmp_path).to_coco()["stats"]
     files = {one["id"]: one["file_name"] for one in truths["images"]}

@@ -57,7 +57,7 @@ def test_numbers_are_those_of_tables(where: str, tmp_path: Path) -> None:
     assert told["value"].sum() > 0.2
 
 
-def test_upright_ones_of_one_side_meet_oriented_ones(tmp_path: Path) -> None:
+def test_upright_boxes_of_one_side_match_oriented_ones(tmp_path: Path) -> None:
     truth = [{"image_id": 1, "category_id": 1, "id": 1, "bbox": [0, 0, 20, 10]}]
     found = [{"image_id": 1, "category_id": 1, "score": 0.5, "bbox": [10, 5, 10, 20, 90]}]
     card = ee.score(*written(tmp_path, found, truth), **OPTIONS, metrics=["Outcomes"])
@@ -89,7 +89,7 @@ def test_upright_ones_of_one_side_meet_oriented_ones(tmp_path: Path) -> None:
         ({"obb": [1, 2, "3", 4, 5]}, OPTIONS, {"code": "file_malformed", "row": 0, "field": "obb"}),
     ],
 )
-def test_what_is_told(
+def test_notes(
     change: dict[str, Any], options: dict[str, Any], said: dict[str, Any], tmp_path: Path
 ) -> None:
     found, truths = rows(3, scored=True), rows(3, scored=False)

@@ -1,4 +1,4 @@
-"""COCO JSON that cannot be read: what is wrong, by index and field."""
+"""Invalid COCO JSON is refused with the index and field of the fault."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_rows_that_do_not_fit_name_index_and_field(content: Any, words: str, wri
     assert words in message
 
 
-def test_the_index_counts_over_pieces(write: Write) -> None:
+def test_the_index_counts_over_chunks(write: Write) -> None:
     tune(json_bytes=100)
     rows = [result(image=i) for i in range(1000)]
     rows[777]["score"] = "high"
@@ -81,7 +81,7 @@ def test_mixed_ids_name_the_first_odd_one(piece: int, write: Write) -> None:
     assert message.has("types_mixed", field="image_id", row=3)
 
 
-def test_images_that_stand_twice_are_refused(write: Write) -> None:
+def test_repeated_images_are_refused(write: Write) -> None:
     given = truths(images=[{"id": 1}, {"id": 1}])
     message = refusal(write("dt.json", [result()]), write("gt.json", given))
     assert message.has(
@@ -157,7 +157,7 @@ def test_truncated_json_is_named(cut: float, write: Write) -> None:
     assert "truncated" in refusal(write("dt.json", [result()]), path)
 
 
-def test_nan_in_json_is_pointed_out(write: Write) -> None:
+def test_nan_in_json_is_named(write: Write) -> None:
     path = write("dt.json", json.dumps([result(), result(score=float("nan"))]))
     message = refusal(path, write("gt.json", truths()))
     assert message.has("not_finite", byte=141)
@@ -165,14 +165,14 @@ def test_nan_in_json_is_pointed_out(write: Write) -> None:
 
 
 @pytest.mark.parametrize("text", ['[{"image_id": 1,, }]', "hello", '{"annotations": [}'])
-def test_what_is_no_json_is_named(text: str, write: Write) -> None:
+def test_invalid_json_is_named(text: str, write: Write) -> None:
     path = write("dt.json", text)
     message = refusal(path, write("gt.json", truths()))
     assert message.startswith(f"{path}: ")
     assert "JSON" in message
 
 
-def test_an_object_that_is_no_coco_is_refused(write: Write) -> None:
+def test_an_object_that_is_not_coco_is_refused(write: Write) -> None:
     message = refusal(write("dt.json", {"datum_id": [1]}), write("gt.json", truths()))
     assert message.has("wrong_format")
 
@@ -218,8 +218,8 @@ def test_convert_writes_all_or_nothing(
     assert list(out.iterdir()) == []
 
 
-def test_an_empty_box_beside_a_mask_is_none(tmp_path: Path) -> None:
-    """As pycocotools takes it: the box is the mask's."""
+def test_an_empty_box_next_to_a_mask_is_ignored(tmp_path: Path) -> None:
+    """As in pycocotools, the box is that of the mask."""
     mask = {"size": [10, 10], "counts": [0, 25, 75]}
     truths = {
         "images": [{"id": 1, "width": 10, "height": 10}],

@@ -1,4 +1,4 @@
-"""Types of CSV columns: what Polars infers from all rows, found in batches."""
+"""Types of CSV columns, inferred in batches, equal those that Polars infers from all rows."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def test_names_and_long_integers(tmp_path: Path, values: list[str], dtype: type)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in kilobytes on Linux")
-def test_a_compressed_file_is_not_held_to_tell_its_types(tmp_path: Path) -> None:
-    """150 MB in 600 kB: its types are told in the memory of some batches."""
+def test_a_compressed_file_is_not_loaded_to_infer_its_types(tmp_path: Path) -> None:
+    """For 150 MB compressed to 600 kB, types are inferred in the memory of a few batches."""
     path = tmp_path / "a.csv.gz"
     row = b"12345678,some words that take room,0.25\n"
     with gzip.open(path, "wb", 1) as file:
@@ -75,10 +75,8 @@ def test_a_compressed_file_is_not_held_to_tell_its_types(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("limit", [None, "600MiB"])
-def test_columns_of_an_empty_file_are_there_whatever_they_are(
-    tmp_path: Path, limit: str | None
-) -> None:
-    """A score that a table may lack is a column of strings where no row is."""
+def test_columns_of_an_empty_file_exist_with_any_type(tmp_path: Path, limit: str | None) -> None:
+    """An optional score is a column of strings if there are no rows."""
     truths = pl.DataFrame({"id": [1, 2], "label": ["a", "b"]})
     names = {"id": pl.Int64, "label": pl.String, "confidence": pl.Float64}
     (tmp_path / "p.csv").write_text(",".join(names) + "\n")
@@ -89,7 +87,7 @@ def test_columns_of_an_empty_file_are_there_whatever_they_are(
     assert ours.metrics.filter(metric="mROCAUC").height == 2  # macro, weighted
 
 
-def test_lists_as_texts_are_refused_with_the_way_out(tmp_path: Path) -> None:
+def test_lists_as_texts_are_refused_with_a_remedy(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     path.write_text('query_id,retrieved,relevant\n1,"[""a"", ""b""]","[""a""]"\n')
     words = r"'retrieved' has dtype String.*JSON Lines or Parquet.*no single quotes.*pl.String\)"
@@ -125,7 +123,7 @@ def test_blank_lines_do_not_make_other_columns_read(tmp_path: Path) -> None:
     assert "PROJECT 2/3" in frame.select("y").explain()
 
 
-def test_rows_of_empty_texts_are_no_blank_lines(tmp_path: Path) -> None:
+def test_rows_of_empty_texts_are_not_blank_lines(tmp_path: Path) -> None:
     text = "reference,prediction\na b,a c\n,\n"
     assert ee.score(_file(tmp_path, text), metrics=["WER"], nulls="empty").per_datum.height == 2
     assert scan_csv([_file(tmp_path, "text\na\n\nb\n")]).collect().height == 3

@@ -1,4 +1,4 @@
-"""A Parquet file whose footer is damaged or counts other rows than its pages is refused by name."""
+"""Parquet files are refused by name if the footer is damaged or contradicts the pages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evalengine.schemas.errors import ReadError
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "detection"
 SIDES = [EXAMPLE / f"{side}.parquet" for side in ("predictions", "groundtruths")]
-Place = tuple[int, ...]  # numbers of fields and places in lists, from the footer down to an integer
+Place = tuple[int, ...]  # numbers of fields and list positions, from the footer down to an integer
 
 
 def of_file(at: Place) -> bool:
@@ -43,7 +43,7 @@ def of_all(at: Place) -> bool:
 
 
 class Footer:
-    """Where the integers of a footer are: a reader of Thrift's compact protocol of its own."""
+    """Positions of the integers in a footer, by a separate reader of Thrift's compact protocol."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -51,7 +51,7 @@ class Footer:
         self.at = self.start
 
     def integers(self) -> Iterator[tuple[Place, int, int, int]]:
-        """Place, first byte, byte behind it, and value."""
+        """Yield position, first byte, end and value of each integer."""
         self.at = self.start
         yield from self._struct(())
 
@@ -94,8 +94,10 @@ class Footer:
             self.at += {1: 1, 2: 1, 3: 1, 7: 8}[kind]
 
 
-def lying(data: bytes, which: Callable[[Place], bool], change: Callable[[int], int]) -> bytes:
-    """The same file with other integers in its footer, each as long as it was."""
+def with_false_footer(
+    data: bytes, which: Callable[[Place], bool], change: Callable[[int], int]
+) -> bytes:
+    """Replace integers in the footer of a file by others of the same length."""
     made = bytearray(data)
     for place, begun, behind, value in Footer(data).integers():
         if which(place):
@@ -109,7 +111,7 @@ def lying(data: bytes, which: Callable[[Place], bool], change: Callable[[int], i
 
 @pytest.fixture(params=["one group", "many groups", "another writer"])
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """The example's predictions, as three writers lay them out."""
+    """Write the example's predictions in the layouts of three writers."""
     frame, path = pl.read_parquet(SIDES[0]), tmp_path / "t.parquet"
     if request.param == "another writer":
         pq.write_table(frame.to_arrow(), path, row_group_size=100)
@@ -125,22 +127,22 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def test_counts_that_differ_are_refused(
     which: Callable[[Place], bool], change: Callable[[int], int], table: Path
 ) -> None:
-    """Polars reads some of these files in part, some as empty, and panics at others."""
-    table.write_bytes(lying(table.read_bytes(), which, change))
+    """Polars reads some of these files partly, some as empty, and panics on others."""
+    table.write_bytes(with_false_footer(table.read_bytes(), which, change))
     with refused("file_damaged", ReadError, match="its footer"):
         ee.score(str(table), str(SIDES[1]))
 
 
-def test_what_is_counted_is_said(tmp_path: Path) -> None:
+def test_the_message_has_both_counts(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
-    path.write_bytes(lying(SIDES[0].read_bytes(), of_all, lambda count: count - 40))
+    path.write_bytes(with_false_footer(SIDES[0].read_bytes(), of_all, lambda count: count - 40))
     with refused("file_damaged", ReadError, match=r"403 rows, .* 443\."):
         ee.check(str(path), str(SIDES[1]))
 
 
 @pytest.mark.parametrize("size", [4, 16, 64, 256])
-def test_zeroed_regions_never_read_as_another_table(size: int, table: Path) -> None:
-    """Refused here or by Polars, or nothing that matters was zeroed."""
+def test_files_with_zeroed_regions_never_give_another_table(size: int, table: Path) -> None:
+    """Either a reader refuses the file, or the zeroed bytes did not matter."""
     data, good = table.read_bytes(), pl.read_parquet(table)
     refused = 0
     start = Footer(data).start
@@ -162,7 +164,7 @@ def test_zeroed_regions_never_read_as_another_table(size: int, table: Path) -> N
     assert refused > 4
 
 
-def test_whole_files_of_any_layout_pass(tmp_path: Path) -> None:
+def test_intact_files_of_any_layout_pass(tmp_path: Path) -> None:
     path, rows = tmp_path / "t.parquet", 600
     table = pa.table(
         {

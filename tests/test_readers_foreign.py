@@ -1,4 +1,4 @@
-"""Inputs of other tools that are not read, and JSON that nobody can: named, with the way out."""
+"""Unsupported input of other tools, and invalid JSON, are refused with a remedy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from evalengine.ingest.sources.tables import open_source
 
 @pytest.mark.parametrize("text", ["<annotations><version>1.1</version></annotations>", "<html/>"])
 def test_other_xml(text: str, tmp_path: Path) -> None:
-    """By itself, and as a folder of it."""
+    """As a file, and as a folder of such files."""
     (tmp_path / "cvat").mkdir()
     (tmp_path / "cvat" / "a.xml").write_text(text)
     found = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "score": [0.5]})
@@ -48,7 +48,7 @@ def test_carriage_returns_between_rows_are_named(tmp_path: Path) -> None:
         ee.score(str(tmp_path / "a.csv"), task="regression")
 
 
-def test_a_header_and_rows_with_spaces_are_no_labels(tmp_path: Path) -> None:
+def test_a_header_and_rows_with_spaces_are_not_labels(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("datum_id,label_value,score\n1,a,0.5\n")
     (tmp_path / "b.txt").write_text("datum_id,label_value\n1,a\n")
     card = ee.score(str(tmp_path / "a.txt"), str(tmp_path / "b.txt"))
@@ -57,7 +57,7 @@ def test_a_header_and_rows_with_spaces_are_no_labels(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("depth", [20_000, 200_000])
 def test_deep_json_is_named(depth: int, tmp_path: Path) -> None:
-    """Wherever it is nested, in every role, and never a RecursionError."""
+    """At any level, in every role, and never as a RecursionError."""
     deep = "[" * depth + "]" * depth
     whole = json.dumps(truths(annotation(area=25.5)))
     texts = {
@@ -169,7 +169,7 @@ def test_text_of_other_encodings_and_formats(encoding: str, text: str, tmp_path:
         open_source(path)
 
 
-def test_a_pipe_among_files_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_pipe_among_files_does_not_block(tmp_path: Path) -> None:
     (tmp_path / "labels").mkdir()
     (tmp_path / "labels" / "a.txt").write_text("0 0.5 0.5 0.2 0.2\n")
     (tmp_path / "labels" / "c.txt").symlink_to(tmp_path / "labels" / "a.txt")
@@ -231,7 +231,7 @@ def test_headers_with_blanks_and_texts_of_numbers(tmp_path: Path) -> None:
     assert ee.score(table).value("Accuracy") == 0.5
 
 
-def test_boxes_as_texts_have_a_way_out() -> None:
+def test_boxes_as_texts_are_refused_with_a_remedy() -> None:
     found = pl.DataFrame({"image_id": ["a.jpg"], "label": ["a"], "bbox": ["[1, 2, 3, 4]"]})
     with pytest.raises(ee.InputError, match="json_decode"):
         ee.score(found.with_columns(score=0.5), found, task="detection")
@@ -259,7 +259,7 @@ def test_images_that_are_not_listed_are_not_called_false_positives(tmp_path: Pat
         assert ("false positives" in note) is scored
 
 
-def test_paths_of_images_are_offered_as_ids() -> None:
+def test_paths_of_images_are_suggested_as_ids() -> None:
     truth = {
         "image_path": ["a.jpg"],
         "label": ["a"],

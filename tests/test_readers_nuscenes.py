@@ -41,7 +41,7 @@ def sides(folder: Path, name: str = "found.json") -> tuple[str, str]:
 
 @pytest.mark.parametrize("name", ["found.json", "found.json.gz"])
 def test_both_sides(name: str, tmp_path: Path) -> None:
-    """No format of angles is asked for; what lies 60 m away does not count, its sample does."""
+    """No angle format is required; a box 60 m away does not count, but its sample does."""
     card = ee.score(*sides(tmp_path, name), **HOW)
     errors = {name: card.value(name, label_value="car") for name in ("ATE", "ASE", "AOE", "AVE")}
     assert errors == pytest.approx({"ATE": 0.5, "ASE": 0, "AOE": 0.1, "AVE": 0}, abs=1e-12)
@@ -66,7 +66,7 @@ def test_broken_files(tmp_path: Path) -> None:
 
 
 def test_words_and_unknown_numbers(tmp_path: Path) -> None:
-    """NaN within a string stays; a box at the ego's place is at distance 0."""
+    """NaN within a string is kept; a box at the position of the ego vehicle has distance 0."""
     truth = {
         'NaN-1 \\" NaN': [box(0.0, velocity=[math.nan] * 2, ego_translation=[0, 0, 0], num_pts=3)],
         "b": [box(9.0, ego_translation=[3, 4, 0], num_pts=-1)],

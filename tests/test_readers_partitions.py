@@ -1,4 +1,4 @@
-"""Folders of folders: columns that paths name, and files further down."""
+"""Nested folders: columns in paths, and files at deeper levels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GUESSES = pl.DataFrame({
 
 
 def written(folder: Path, form: str = "parquet") -> Path:
-    """Guesses by year and city, these columns in the paths alone; and what Spark leaves there."""
+    """Write guesses by year and city, with these columns only in paths, and Spark's extra files."""
     for (year, city), rows in GUESSES.group_by("year", "city", maintain_order=True):
         named = "__HIVE_DEFAULT_PARTITION__" if city is None else str(city).replace("/", "%2F")
         own = folder / f"year={year}" / f"city={named}"

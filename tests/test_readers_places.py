@@ -1,4 +1,4 @@
-"""Files that cannot be read name the place, the way out, and no secret."""
+"""Errors about unreadable files name the place and the remedy, and hide secrets."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_the_place_is_named(
         ee.score(str(tmp_path / name), TRUTHS, task="classification")
 
 
-def test_unnamed_columns_of_a_csv_are_no_repeated_ones(tmp_path: Path) -> None:
+def test_unnamed_columns_of_a_csv_are_not_repeated_ones(tmp_path: Path) -> None:
     file = tmp_path / "commas.csv"
     file.write_text("datum_id,label_value,score,,\n1,a,0.5,,\n2,b,0.5,,\n3,a,0.1,,\n")
     assert ee.score(str(file), TRUTHS).value("Accuracy") == 1.0
@@ -93,7 +93,7 @@ def test_secrets_of_addresses_are_hidden(text: str, shown: str | None) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has /dev/full")
 @pytest.mark.parametrize("form", ["table", "json"])
-def test_standard_output_that_takes_no_more(form: str) -> None:
+def test_a_full_standard_output(form: str) -> None:
     tables = [f"examples/detection/{side}.parquet" for side in ("predictions", "groundtruths")]
     command = [sys.executable, "-m", "evalengine", "score", *tables, "--format", form]
     with open("/dev/full", "w") as full:
@@ -104,7 +104,7 @@ def test_standard_output_that_takes_no_more(form: str) -> None:
 
 
 class Dataset:
-    """Stands for a stream of Hugging Face's that makes no table."""
+    """Stand-in for a Hugging Face stream that makes no table."""
 
     __module__ = "datasets.arrow_dataset"
 
@@ -121,7 +121,9 @@ class Dataset:
         ({"a": ["x", "y"], "b": ["x"]}, {"code": "lengths_differ", "lengths": {"a": 2, "b": 1}}),
     ],
 )
-def test_what_is_no_table_names_the_way_out(thing: object, said: dict[str, Any]) -> None:
+def test_objects_that_are_not_tables_are_refused_with_a_remedy(
+    thing: object, said: dict[str, Any]
+) -> None:
     with refused(**said) as found:
         ee.score(thing, {"datum_id": [1], "label_value": ["a"]})
     assert "Error:" not in str(found.value)

@@ -1,4 +1,4 @@
-"""What cannot be read says which file, which format, why, and what to do."""
+"""Errors about unreadable files name file, format, reason and remedy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evalengine.schemas.errors import ReadError
 
 
 @pytest.mark.parametrize("name", ["predictons.parquet", "nothing/here.parquet", "x*.parquet"])
-def test_missing_paths_name_what_is_there(name: str, tmp_path: Path) -> None:
+def test_missing_paths_list_existing_ones(name: str, tmp_path: Path) -> None:
     predictions().write_parquet(tmp_path / "predictions.parquet")
     with pytest.raises(ReadError) as caught:
         load(tmp_path / name)
@@ -34,7 +34,7 @@ def test_an_empty_folder_is_named(tmp_path: Path) -> None:
     assert "is empty" in refusal(tmp_path / "a.parquet")
 
 
-def test_a_folder_of_several_formats_asks_which(tmp_path: Path) -> None:
+def test_a_folder_of_several_formats_is_ambiguous(tmp_path: Path) -> None:
     predictions().write_parquet(tmp_path / "a.parquet")
     predictions().write_csv(tmp_path / "b.csv")
     assert refusal(tmp_path).has("formats_differ")
@@ -86,7 +86,7 @@ def test_damage_inside_a_parquet_file_is_named(tmp_path: Path) -> None:
         ("t", write_packed_csv, {"code": "compressed"}),
     ],
 )
-def test_files_that_are_not_what_they_say(
+def test_files_with_the_wrong_extension(
     name: str, writer: Writer, words: dict[str, Any], tmp_path: Path
 ) -> None:
     writer(predictions(), tmp_path / name)
@@ -95,7 +95,7 @@ def test_files_that_are_not_what_they_say(
     assert str(tmp_path / name) in message
 
 
-def test_an_unknown_format_says_what_is_readable(tmp_path: Path) -> None:
+def test_an_unknown_format_lists_the_known_ones(tmp_path: Path) -> None:
     (tmp_path / "t.xyz").write_bytes(b"\x01\x02\x03 what")
     assert refusal(tmp_path / "t.xyz").has("format_unknown")
 
@@ -239,7 +239,7 @@ def test_record_files_that_differ_are_named_too(tmp_path: Path) -> None:
         ({"datum_id": [1, "a"]}, {"code": "types_mixed", "count": 1}),
     ],
 )
-def test_what_is_no_table_is_refused(thing: Any, words: dict[str, Any]) -> None:
+def test_objects_that_are_not_tables_are_refused(thing: Any, words: dict[str, Any]) -> None:
     with refused(**words):
         load(thing)
 
@@ -249,7 +249,7 @@ def test_remote_paths_need_a_known_extension(path: str) -> None:
     assert refusal(path).has("format_unknown")
 
 
-def test_pandas_missing_integers_say_why_they_are_floats() -> None:
+def test_missing_integers_of_pandas_explain_their_floats() -> None:
     table = predictions().to_pandas()
     table.loc[1, "datum_id"] = None
     message = refusal(table)
@@ -292,7 +292,7 @@ def test_json_that_is_nested_too_deep_is_named(
 def test_nesting_that_the_parser_allows_is_refused_beyond_100_levels(
     around: str, tmp_path: Path
 ) -> None:
-    """The time that Polars takes grows with the cube of the levels: 9 s for 800."""
+    """Polars' time grows with the cube of the levels: 9 s for 800."""
     path = tmp_path / "t.json"
     value = "1"
     for _ in range(150):
@@ -333,7 +333,7 @@ def test_other_storage_options_are_refused_without_their_values(
     assert "hidden" not in str(caught.value)
 
 
-def test_numbers_that_no_column_holds_are_refused(tmp_path: Path) -> None:
+def test_numbers_that_fit_no_dtype_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text('[{"datum_id": 1' + "0" * 60 + ', "label_value": 1}]')
     assert refusal(path).has("file_malformed")

@@ -1,4 +1,4 @@
-"""Tables from standard input and pipes, and files that are no tables."""
+"""Tables from standard input and pipes, and files that are not tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_standard_input(path: str, form: str, tmp_path: Path) -> None:
     file = tmp_path / f"guesses.{form}"
     getattr(GUESSES, f"write_{form}")(file)
     with open(file, "rb") as given:
-        # Through a pipe, which can be read once only.
+        # Through a pipe, which can be read only once.
         pipe = subprocess.Popen(["cat"], stdin=given, stdout=subprocess.PIPE)
         done = subprocess.run(
             [sys.executable, "-c", CODE, "score", path, str(tmp_path / "truths.parquet"),
@@ -52,15 +52,17 @@ def test_a_named_pipe(tmp_path: Path) -> None:
     assert card.value("Accuracy") == 1.0
 
 
-def test_nothing_comes(tmp_path: Path) -> None:
+def test_empty_input(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="it is empty"):
         ee.score("/dev/null", TRUTHS)
 
 
-def test_nothing_to_score_is_said() -> None:
+def test_tables_without_rows_are_reported() -> None:
     card = ee.score(GUESSES.clear(), TRUTHS.clear(), task="classification")
     noted(card, "no_rows", severity="warning", count=0)
-    card = ee.score(GUESSES.clear(), TRUTHS, task="classification")  # the run may have broken off
+    card = ee.score(
+        GUESSES.clear(), TRUTHS, task="classification"
+    )  # an interrupted run is possible
     warned = [one.code for one in card.findings if one.severity == "warning"]
     assert warned == ["datums_without_predictions"]
     with pytest.raises(OptionError, match="metrics is empty"):
@@ -69,7 +71,7 @@ def test_nothing_to_score_is_said() -> None:
 
 @pytest.mark.parametrize("kind", ["narwhals", "narwhals lazy", "narwhals pandas", "dask"])
 def test_frames_of_other_libraries(kind: str) -> None:
-    """Frames that also become an array are read as tables."""
+    """Frames that also convert to an array are read as tables."""
     columns = {"datum_id": [1, 2, 3], "actual": ["a", "b", "a"], "predicted": ["a", "b", "b"]}
     frame = pl.DataFrame(columns)
     if kind == "dask":

@@ -1,4 +1,4 @@
-"""Tables that are more than files: Delta, Iceberg, DuckDB, Lance, data sets of Hugging Face."""
+"""Tables of several files or a database: Delta, Iceberg, DuckDB, Lance, Hugging Face data sets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ GUESSES = GUESSES.with_columns(pl.Series("label_value", ["a", "b", "c", "a", "a"
 
 
 def same(given: Any) -> None:
-    """The numbers of a table in another form are those of the table itself."""
+    """Compare the values of a table in another form with those of the table."""
     want = ee.score(GUESSES, TRUTHS, by="day", metrics=["Accuracy", "ROCAUC"])
     card = ee.score(given, TRUTHS, by="day", metrics=["Accuracy", "ROCAUC"])
     assert card.metrics.equals(want.metrics)
@@ -37,7 +37,7 @@ def test_delta(tmp_path: Path) -> None:
     GUESSES[3:].write_delta(path, mode="append")
     same(path)
     same(DeltaTable(path))
-    GUESSES[:1].write_delta(path, mode="overwrite")  # its old files are still there
+    GUESSES[:1].write_delta(path, mode="overwrite")  # its old files still exist
     assert ee.check(path, TRUTHS).rows["predictions"] == 1
 
 
@@ -83,7 +83,7 @@ def test_a_missing_library_is_named(
         ee.score(given, TRUTHS)
 
 
-@pytest.mark.filterwarnings("ignore:Iceberg scan planning")  # Polars on a faster plugin of its own
+@pytest.mark.filterwarnings("ignore:Iceberg scan planning")  # Polars uses a faster plugin
 def test_iceberg(tmp_path: Path) -> None:
     pytest.importorskip("pyiceberg")
     sql = pytest.importorskip("pyiceberg.catalog.sql")
@@ -139,7 +139,7 @@ def test_a_data_set_of_pyarrow(tmp_path: Path) -> None:
 
 
 def saved(folder: Path) -> Path:
-    """What ``save_to_disk`` leaves: streams named in ``state.json``, in no order of their names."""
+    """Write the files of ``save_to_disk``: streams listed in ``state.json``, not in name order."""
     folder.mkdir(parents=True)
     files = ["data-00001-of-00002.arrow", "data-00000-of-00002.arrow"]
     for name, rows in zip(files, (GUESSES[:3], GUESSES[3:]), strict=True):
@@ -175,7 +175,7 @@ def test_data_sets_of_hugging_face(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     whole = datasets.Dataset.from_dict(GUESSES.to_dict(as_series=False))
     same(whole)
-    same(whole.shuffle(seed=1))  # rows by an index beside the table
+    same(whole.shuffle(seed=1))  # rows by an index next to the table
     same(datasets.DatasetDict(test=whole))
     whole.shuffle(seed=1).save_to_disk(tmp_path / "run")
     same(tmp_path / "run")
@@ -187,12 +187,12 @@ def test_data_sets_of_hugging_face(tmp_path: Path) -> None:
 
 
 def outside(tmp_path: Path) -> Path:
-    """A data set next to the one that is read, which names its files."""
+    """Write a data set next to the one that is read, which refers to its files."""
     return saved(tmp_path / "secret")
 
 
 @pytest.mark.parametrize("way", ["../secret/", "absolute", "link"])
-def test_a_saved_data_set_reads_its_folder_only(tmp_path: Path, way: str) -> None:
+def test_a_saved_data_set_reads_only_its_folder(tmp_path: Path, way: str) -> None:
     secret, run = outside(tmp_path), saved(tmp_path / "run")
     name = "data-00000-of-00002.arrow"
     if way == "link":
@@ -226,7 +226,7 @@ def test_a_linked_state_of_a_saved_data_set(tmp_path: Path) -> None:
 
 
 def test_views_of_duckdb_are_not_read(tmp_path: Path) -> None:
-    """A view can read any file; as the only table, or by its name, it is none."""
+    """A view can read any file, so it is refused as the only table or by its name."""
     duckdb = pytest.importorskip("duckdb")
     GUESSES.write_csv(tmp_path / "secret.csv")
     with duckdb.connect(tmp_path / "v.duckdb") as base:
@@ -242,7 +242,7 @@ def test_views_of_duckdb_are_not_read(tmp_path: Path) -> None:
         ee.score(f"{tmp_path / 'v.duckdb'}::v", TRUTHS)
 
 
-def test_a_delta_table_reads_its_folder_only(tmp_path: Path) -> None:
+def test_a_delta_table_reads_only_its_folder(tmp_path: Path) -> None:
     pytest.importorskip("deltalake")
     GUESSES.write_parquet(tmp_path / "secret.parquet")
     GUESSES.write_delta(tmp_path / "run")
@@ -257,7 +257,7 @@ def test_a_delta_table_reads_its_folder_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Iceberg scan planning")
-def test_an_iceberg_table_reads_its_folder_only(tmp_path: Path) -> None:
+def test_an_iceberg_table_reads_only_its_folder(tmp_path: Path) -> None:
     pytest.importorskip("pyiceberg")
     sql = pytest.importorskip("pyiceberg.catalog.sql")
     pytest.importorskip("sqlalchemy")
@@ -289,7 +289,7 @@ def test_no_file_that_an_iceberg_table_names_elsewhere_is_opened(
     table = catalog.create_table("runs.guesses", schema=rows.schema, properties=away)
     table.append(rows)
     folder = Path(table.location().removeprefix("file://")) / "metadata"
-    if named == "manifest":  # the list is here, and names manifests that are gone
+    if named == "manifest":  # the list is inside, and names manifests that do not exist
         folder.mkdir(exist_ok=True)
         for file in (tmp_path / "elsewhere").iterdir():
             file.rename(folder / file.name)

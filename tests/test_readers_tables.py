@@ -1,4 +1,4 @@
-"""Every source of rows gives the same frames; what cannot be read says which file and why."""
+"""Every source of rows gives the same frames; errors name the file and the reason."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from evalengine.schemas.errors import ReadError
 
 
 class OnlyStream:
-    """An object of no known library that has the Arrow stream interface."""
+    """Object of an unknown library with the Arrow stream interface."""
 
     def __init__(self, frame: pl.DataFrame) -> None:
         self.table = frame.to_arrow()
@@ -89,7 +89,7 @@ def tables(ids: st.SearchStrategy[Any]) -> st.SearchStrategy[pl.DataFrame]:
 
 @given(st.one_of(tables(st.integers(-(2**63), 2**63 - 1)), tables(texts)))
 @settings(max_examples=6)
-def test_random_tables_come_back_to_the_bit(tmp_path: Path, table: pl.DataFrame) -> None:
+def test_random_tables_are_read_to_the_bit(tmp_path: Path, table: pl.DataFrame) -> None:
     for name in ("t.parquet", "t.arrow", "t.jsonl", "t.json"):
         FILES[name](table, tmp_path / name)
         assert load(tmp_path / name, table.drop("score")).predictions.equals(table), name
@@ -99,7 +99,7 @@ def test_random_tables_come_back_to_the_bit(tmp_path: Path, table: pl.DataFrame)
 
 @given(tables(st.integers(0, 10**9)))
 @settings(max_examples=12)
-def test_random_tables_come_back_from_csv(tmp_path: Path, table: pl.DataFrame) -> None:
+def test_random_tables_are_read_from_csv(tmp_path: Path, table: pl.DataFrame) -> None:
     table.write_csv(tmp_path / "t.csv")
     assert load(tmp_path / "t.csv", table.drop("score")).predictions.equals(table)
 
@@ -123,7 +123,7 @@ def test_a_name_with_brackets_is_itself_before_it_is_a_pattern(suffix: str, tmp_
     assert load(path).predictions.height == 3
 
 
-def test_only_the_columns_needed_are_read(tmp_path: Path) -> None:
+def test_only_required_columns_are_read(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     predictions(embedding=[[1.0]] * 3, note=["x"] * 3).write_parquet(path)
     source = open_source(path)
@@ -138,7 +138,7 @@ def test_leading_zeros_in_csv_are_kept(tmp_path: Path) -> None:
     assert frame["datum_id"].to_list() == ids
 
 
-def test_integers_in_csv_become_strings_where_the_other_side_has_strings(tmp_path: Path) -> None:
+def test_integers_in_csv_become_strings_if_the_other_side_has_strings(tmp_path: Path) -> None:
     predictions().write_csv(tmp_path / "t.csv")
     frames = load(tmp_path / "t.csv", ground_truths(datum_id=["1", "1", "2"]))
     assert frames.predictions["datum_id"].to_list() == ["1", "1", "2"]
@@ -146,7 +146,7 @@ def test_integers_in_csv_become_strings_where_the_other_side_has_strings(tmp_pat
     assert "ids_from_text" not in kinds(load(tmp_path / "t.csv"))
 
 
-def test_types_in_csv_follow_from_all_rows(tmp_path: Path) -> None:
+def test_types_in_csv_are_inferred_from_all_rows(tmp_path: Path) -> None:
     table = pl.concat([predictions(label_value=["1", "1", "1"])] * 200 + [predictions()])
     table.write_csv(tmp_path / "t.csv")
     frame = load(tmp_path / "t.csv", ground_truths()).predictions
@@ -216,7 +216,7 @@ def test_ids_in_csv_may_be_beyond_64_bits(top: int, limit: str | None, tmp_path:
     card = ee.score(*sides, metrics=["Accuracy"], memory_limit=limit)
     assert card.value("Accuracy") == 1.0
     assert any("'5'" in said or ": 5" in said for said in card.notes)
-    if top < 2**64:  # as integers, so that they meet those of other files
+    if top < 2**64:  # as integers, to match those of other files
         theirs = pl.DataFrame({"datum_id": pl.Series([top - 1, top], dtype=pl.UInt64)})
         theirs = theirs.with_columns(label_value=pl.Series(["a", "a"]))
         card = ee.score(sides[0], theirs, metrics=["Accuracy"], memory_limit=limit)

@@ -1,4 +1,4 @@
-"""Runs and qrels of retrieval tools: read as they are, recognised by content, refused by line."""
+"""Runs and qrels of retrieval tools are recognised by content and refused by line."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_any_blanks_separate(form: str, packed: bool, tmp_path: Path) -> None:
     assert rows(path) == ROWS
 
 
-def test_compressed_files_need_no_telling_name(tmp_path: Path) -> None:
+def test_compressed_files_need_no_special_name(tmp_path: Path) -> None:
     for name in ("run.gz", "run.txt.gz", "packed", "a.tsv.gz"):
         (tmp_path / name).write_bytes(gzip.compress(RUN.encode()))
         assert rows(tmp_path / name) == ROWS
@@ -104,7 +104,7 @@ FIRST = FIELD.filter(lambda text: not text.startswith("#"))
     ),
     st.data(),
 )
-def test_every_field_comes_back(lines: list[tuple[Any, ...]], data: st.DataObject) -> None:
+def test_every_field_is_read(lines: list[tuple[Any, ...]], data: st.DataObject) -> None:
     import tempfile
 
     blanks = st.sampled_from([" ", "  ", "\t", " \t "])
@@ -146,7 +146,7 @@ def test_lines_are_counted_with_comments(tmp_path: Path) -> None:
     assert refused(tmp_path / "a.qrels", beir).has("file_malformed", count=1, lines=[6])
 
 
-def test_fields_behind_the_tag_are_not_read(tmp_path: Path) -> None:
+def test_fields_after_the_tag_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     path.write_text(RUN.replace("tag\n", "tag and more\n", 2))
     (note,) = open_source(path).notes
@@ -160,7 +160,7 @@ def test_fields_behind_the_tag_are_not_read(tmp_path: Path) -> None:
     blank = "q1 Q0 report 0 1 10.0 bm25\nq1 Q0 report 1 2 9.0 bm25\n"
     for name in ("a.run", "found"):
         assert refused(tmp_path / name, blank).has("file_malformed", count=2, lines=[1, 2])
-    path.write_text("q1 Q0 d1 1 19 3 note\n")  # a whole score, and a number as the tag
+    path.write_text("q1 Q0 d1 1 19 3 note\n")  # an integer score, and a number as the tag
     assert rows(path) == [("q1", "d1", 1, 19.0, "3")]
     path.write_text(RUN.replace("tag", "tag more").replace("Q0", "0"))
     assert detect(str(tmp_path / "a.run")) == "trec"
@@ -199,7 +199,7 @@ TABLES = [
 
 
 @pytest.mark.parametrize("text", TABLES)
-def test_ordinary_tables_stay_tables(text: str, tmp_path: Path) -> None:
+def test_ordinary_tables_are_not_runs(text: str, tmp_path: Path) -> None:
     for name in ("a.tsv", "a.txt"):
         (tmp_path / name).write_text(text)
         assert detect(str(tmp_path / name)) == "csv"
@@ -265,7 +265,7 @@ def test_trec_evals_own_files() -> None:
 
 
 @pytest.mark.parametrize("odd", ["-", "?", "1.5", "99999999999999999999"])
-def test_ranks_that_are_none_beside_scores(odd: str, tmp_path: Path) -> None:
+def test_invalid_ranks_next_to_scores(odd: str, tmp_path: Path) -> None:
     path, whole = tmp_path / "a.run", tmp_path / "b.run"
     whole.write_text(RUN)
     path.write_text(RUN.replace(" 007 2 ", f"  007 {odd} "))
@@ -286,7 +286,7 @@ def test_a_run_of_dashes_is_recognised_by_its_content(tmp_path: Path) -> None:
     assert ee.score(path, {"q1": {"d2": 1}}, metrics=["MRR"]).value("MRR") == 1.0
 
 
-def test_ranks_without_scores_are_needed(tmp_path: Path) -> None:
+def test_ranks_without_scores_are_required(tmp_path: Path) -> None:
     assert refused(tmp_path / "a.run", "1\t7\t1\n1\t8\t-\n").has(
         "file_malformed", count=1, lines=[2]
     )
@@ -312,7 +312,7 @@ def test_json_mappings(indent: int | None, tmp_path: Path) -> None:
     assert refused(path, json.dumps(MAPPING)[:-1]).has("file_truncated")
 
 
-def test_coco_files_are_no_mappings(tmp_path: Path) -> None:
+def test_coco_files_are_not_mappings(tmp_path: Path) -> None:
     path = tmp_path / "gt.json"
     coco = {"info": {"year": 2014}, "images": [], "annotations": [], "categories": []}
     path.write_text(json.dumps(coco))
@@ -351,7 +351,7 @@ def test_large_integer_ids() -> None:
     assert card.value("MRR") == 1.0
 
 
-def test_integers_beyond_floats_are_told(tmp_path: Path) -> None:
+def test_integers_beyond_floats_are_noted(tmp_path: Path) -> None:
     large = {"q": {"a": 2**53 + 1, "b": 2**53, "c": 2.0**60, "d": 2**60}}
     path = tmp_path / "run.json"
     path.write_text(json.dumps(large))
@@ -402,7 +402,7 @@ def test_convert_is_all_or_nothing(tmp_path: Path) -> None:
 
 
 @given(st.text(alphabet="q10 .\tQd-x", max_size=30))
-def test_recognition_says_nothing_of_a_line_with_other_fields(line: str) -> None:
+def test_recognition_ignores_a_line_with_other_fields(line: str) -> None:
     layout = layout_of(line.encode())
     found = line.split()
     more = found[1:2] == ["Q0"] and len(found) > 6

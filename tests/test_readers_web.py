@@ -1,4 +1,4 @@
-"""Tables at plain web addresses: what servers can and cannot do, and how failures are told."""
+"""Tables at web addresses: capabilities of servers, and messages about failures."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ WRITE = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The table in every format."""
+    """Write the table in every format."""
     here = tmp_path / "web"
     here.mkdir()
     for name, write in WRITE.items():
@@ -52,14 +52,14 @@ def accuracy(table: str, **how: object) -> float | None:
 @pytest.mark.parametrize("name", WRITE)
 @pytest.mark.parametrize("place", ["{}", "old/{}", "{}?signature=a%2Fb"])
 def test_tables_are_read_by_their_address(folder: Path, name: str, place: str) -> None:
-    """Where they are, where they are sent to, and behind a signed address."""
+    """At its address, after a redirect, and at a signed address."""
     with web_server(folder) as server:
         assert accuracy(server.address(place.format(name))) == accuracy(str(folder / name))
         assert any(wanted for _, _, wanted in server.asked)
 
 
-def test_parts_alone_are_read_of_parquet(folder: Path) -> None:
-    """A column that is not needed stays where it is."""
+def test_only_parts_of_parquet_are_read(folder: Path) -> None:
+    """A column that is not needed is not transferred."""
     number = pl.int_range(pl.len())
     wide = pl.concat([ROWS] * 100).with_columns(datum_id=number)
     notes = pl.concat_str([number.hash(seed) for seed in range(8)])
@@ -90,7 +90,7 @@ def test_several_addresses_and_buckets(
 
 
 @pytest.mark.parametrize("name", WRITE)
-def test_a_server_without_parts_is_told(folder: Path, name: str) -> None:
+def test_a_server_without_ranges_is_reported(folder: Path, name: str) -> None:
     with web_server(folder) as server:
         server.ranges = False
         with refused("file_unreadable", ee.ReadError) as told:
@@ -99,7 +99,7 @@ def test_a_server_without_parts_is_told(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["none.parquet", "none.csv", "none.jsonl", "*.parquet"])
-def test_an_address_of_nothing_is_told(folder: Path, name: str) -> None:
+def test_an_address_without_a_file_is_reported(folder: Path, name: str) -> None:
     with (
         web_server(folder) as server,
         pytest.raises(ee.ReadError, match=r"404.*Correct the address") as told,
@@ -109,38 +109,38 @@ def test_an_address_of_nothing_is_told(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WRITE)
-def test_an_answer_that_is_cut_off_is_told(folder: Path, name: str) -> None:
+def test_a_truncated_answer_is_reported(folder: Path, name: str) -> None:
     with web_server(folder) as server:
         server.cut = 100
         with pytest.raises(ee.ReadError, match=rf"{name}.*connection.*again"):
             accuracy(server.address(name))
 
 
-def test_a_broken_file_is_told_as_such(folder: Path) -> None:
-    """The connection is sound; what is wrong is the file."""
+def test_a_broken_file_is_reported_as_such(folder: Path) -> None:
+    """The connection is fine; the error is about the file."""
     (folder / "t.parquet").write_bytes((folder / "t.parquet").read_bytes()[:-20])
     with web_server(folder) as server, refused("file_unreadable", ee.ReadError):
         accuracy(server.address("t.parquet"))
 
 
-def test_a_fault_of_the_server_fails_the_test_that_asked_it(
+def test_a_fault_of_the_server_fails_its_test(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of a client that hangs up it says nothing."""
+    """A client that disconnects is no fault."""
 
-    def answering(error: Exception) -> Callable[..., None]:
+    def server_error(error: Exception) -> Callable[..., None]:
         def answer(*_: object, **__: object) -> None:
             raise error
 
         return answer
 
-    monkeypatch.setattr(FileServer, "block_on_close", True)  # its threads are waited for
+    monkeypatch.setattr(FileServer, "block_on_close", True)  # its threads are joined
     monkeypatch.setattr(FileServer, "daemon_threads", False)
-    monkeypatch.setattr(_Handler, "answer", answering(BrokenPipeError()))
+    monkeypatch.setattr(_Handler, "answer", server_error(BrokenPipeError()))
     with web_server(folder) as server, pytest.raises(OSError, match=r"closed|reset"):
         urlopen(server.address("t.csv"))
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(_Handler, "answer", answering(KeyError("of a handler")))
+    monkeypatch.setattr(_Handler, "answer", server_error(KeyError("of a handler")))
     with (
         pytest.raises(KeyError, match="of a handler"),
         web_server(folder) as server,
@@ -152,7 +152,7 @@ def test_a_fault_of_the_server_fails_the_test_that_asked_it(
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """A certificate of the loopback that nobody knows, and its key."""
+    """Write a certificate of the loopback that no authority signed, and its key."""
     if shutil.which("openssl") is None:
         pytest.skip("certificates are made by openssl")
     home = tmp_path_factory.mktemp("certificate")
@@ -172,9 +172,10 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
 def unreached(
     tmp_path_factory: pytest.TempPathFactory, certificate: tuple[str, str]
 ) -> dict[str, BaseException | None]:
-    """What reading a table ends with where nobody is at the address, or somebody unknown.
+    """Return the error of reading a table from an address without a server or with an unknown one.
 
-    At once, since Polars asks each twenty times, which nobody can tell it not to.
+    Both addresses are read concurrently, because Polars tries each twenty times, which cannot be
+    configured.
     """
     here = tmp_path_factory.mktemp("web")
     WRITE["t.parquet"](here / "t.parquet")
@@ -187,18 +188,18 @@ def unreached(
         return {name: read.exception() for name, read in reads.items()}
 
 
-@pytest.mark.slow  # Polars asks for ten seconds
+@pytest.mark.slow  # Polars retries for ten seconds
 @pytest.mark.parametrize("who", ["nobody", "unknown"])
-def test_an_address_without_an_answer_is_told(
+def test_an_address_without_an_answer_is_reported(
     who: str, unreached: dict[str, BaseException | None]
 ) -> None:
-    """Nobody at it, or a server whose certificate nobody knows."""
+    """Either no server is there, or its certificate is unknown."""
     assert isinstance(unreached[who], ee.ReadError)
     assert re.search(r"t\.parquet: .*connection.*again", str(unreached[who]), re.DOTALL)
 
 
-def test_a_certificate_that_is_named_is_known(folder: Path, certificate: tuple[str, str]) -> None:
-    """By ``SSL_CERT_FILE``."""
+def test_a_named_certificate_is_trusted(folder: Path, certificate: tuple[str, str]) -> None:
+    """``SSL_CERT_FILE`` names it."""
     code = (
         "import sys, evalengine as ee\n"
         "print(ee.score(sys.argv[1], task='classification').value('Accuracy', average=None))"
@@ -208,8 +209,8 @@ def test_a_certificate_that_is_named_is_known(folder: Path, certificate: tuple[s
     assert float(done.stdout) == accuracy(str(folder / "t.parquet"))
 
 
-def test_a_port_is_no_status() -> None:
-    """The 404 in a port's number does not say that the address is wrong."""
+def test_a_port_is_not_a_status() -> None:
+    """The 404 in a port's number does not mean that the address is wrong."""
     said = (
         "object-store error: Generic HTTP error: HTTP error: request or response body error"
         " (location: t.arrow) (path: http://127.0.0.1:40481)"

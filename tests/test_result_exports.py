@@ -1,6 +1,6 @@
 """Exports of any task: model-index, OpenMetrics, OpenTelemetry.
 
-The forms were checked with huggingface_hub 2.4 (ModelCard, model_index_to_eval_results) and the
+The formats were checked with huggingface_hub 2.4 (ModelCard, model_index_to_eval_results) and the
 parser of prometheus_client 0.26.
 """
 
@@ -86,7 +86,7 @@ def test_model_index_of_tasks_that_the_hub_does_not_have() -> None:
     assert result["metrics"][0]["type"] == "accuracy"
 
 
-def test_openmetrics_has_every_defined_number(retrieval) -> None:
+def test_openmetrics_has_every_defined_value(retrieval) -> None:
     assert retrieval.to_openmetrics({"model": "bm25"}, timestamp=5) == (
         "# TYPE evalengine_value gauge\n"
         "# HELP evalengine_value Value of a metric.\n"
@@ -143,7 +143,7 @@ def test_judged_rows_are_events() -> None:
             "evaluation.name": "Bias",
             "response.id": "x",
             "evaluation.score.value": 0.0,
-            "evaluation.score.label": "pass",  # no bias
+            "evaluation.score.label": "pass",  # without bias
             "evaluation.explanation": "fair\nbalanced",
         },
         {

@@ -1,4 +1,4 @@
-"""No rule of the input fires on sound data: bundled examples and real sets."""
+"""Rules of the input do not fire on sound data: bundled examples and real sets."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ DEMOS = tomllib.loads((EXAMPLES / "demos.toml").read_text("utf-8"))
 
 
 def fired(card: Any) -> list[str]:
-    """Codes of the rules that fired, and of all warnings."""
-    for task in NAMES:  # so that the rules of every task are known
+    """Return the codes of the rules that fired, and of all warnings."""
+    for task in NAMES:  # import the rules of every task
         get(task)
     known = rules.codes() | {"tied_top_scores"}
     assert {"unread_columns_differ", "threshold_beyond_scores", "labels_exchanged"} <= known
@@ -64,7 +64,7 @@ def test_real_runs() -> None:
 
 @pytest.mark.parametrize("name", ["iris", "wine", "digits"])
 def test_scores_of_classifiers(name: str) -> None:
-    """Probabilities of a classifier that scikit-learn fits to data that come with it."""
+    """Probabilities come from a classifier fitted to data bundled with scikit-learn."""
     from sklearn import datasets
     from sklearn.model_selection import cross_val_predict
     from sklearn.naive_bayes import GaussianNB
@@ -87,7 +87,7 @@ def test_scores_of_classifiers(name: str) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_few_rows_of_many_classes(seed: int) -> None:
-    """Half of the rows right, the others confused with a sibling or with any class."""
+    """Half of the rows are right, the others confused with a sibling or with any class."""
     rng = np.random.default_rng(seed)
     true = np.repeat(np.arange(60), 5)
     sort, any_ = rng.random(true.size), rng.integers(0, 60, true.size)

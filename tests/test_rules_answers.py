@@ -1,4 +1,4 @@
-"""Rules about answers that cannot be right: labels without scores, ties, renamed labels, gaps."""
+"""Rules about impossible answers: labels without scores, ties, renamed labels, gaps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from evalengine.tasks.rules import renamed
 LABELS = list("abcde")
 
 
-def found(card: Any, code: str) -> list[Finding]:
+def codes_of(card: Any, code: str) -> list[Finding]:
     return [one for one in card.findings if one.code == code]
 
 
@@ -32,7 +32,7 @@ def warned(card: Any) -> list[str]:
 def through_buckets(
     sides: tuple[pl.DataFrame, pl.DataFrame], folder: Path, patch: pytest.MonkeyPatch
 ) -> ee.Scorecard:
-    """The same tables through files in four buckets."""
+    """Score the same tables through files in four buckets."""
     files = [folder / name for name in ("p.parquet", "g.parquet")]
     for side, file in zip(sides, files, strict=True):
         side.write_parquet(file)
@@ -80,7 +80,7 @@ class TestLabelsWithoutScores:
 
 
 def long_table(n: int, tied: int, k: int = 5) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """A right classifier whose scores are all equal in the first datums, the true label first."""
+    """Return a right classifier whose first datums have equal scores, the true label first."""
     true = [LABELS[i % k] for i in range(n)]
     rows = [
         (i, one, 0.2 if i < tied else 0.9 if one == label else 0.1 / k)
@@ -98,19 +98,19 @@ class TestTies:
     def test_of_labels(self, tied: int, severity: str, metrics: Any, turned: bool) -> None:
         mine, truth = long_table(30, tied)
         card = ee.score(mine.reverse() if turned else mine, truth, metrics=metrics)
-        (one,) = found(card, "tied_top_scores")
+        (one,) = codes_of(card, "tied_top_scores")
         assert (one.severity, one.count, one.facts["of"]) == (severity, tied, 30)
 
     def test_of_columns_of_scores(self) -> None:
         rows = {"y_true": ["a", "b", "c"] * 10, "a": [0.4] * 30, "b": [0.4] * 30, "c": [0.2] * 30}
         card = ee.score(pl.DataFrame(rows), score_columns=["a", "b", "c"])
-        assert [one.count for one in found(card, "tied_top_scores")] == [20]
+        assert [one.count for one in codes_of(card, "tied_top_scores")] == [20]
 
     @pytest.mark.parametrize(("tied", "severity"), [(2, None), (8, "note"), (20, "warning")])
     @pytest.mark.parametrize("zeros", [False, True])
     @pytest.mark.parametrize("name", ["doc_id", "text"])
     def test_of_retrieval(self, tied: int, severity: str | None, zeros: bool, name: str) -> None:
-        """Ids are reported from a tenth of the queries on; texts at once, as in labels."""
+        """Ids are reported if a tenth of the queries is tied; texts at once, as for labels."""
         rows = pl.DataFrame({"query_id": np.repeat(range(20), 10), "at": np.tile(range(10), 20)})
         rows = rows.with_columns(pl.format("d{}", "at").alias(name))
         equal = pl.col("query_id") < tied
@@ -118,27 +118,27 @@ class TestTies:
         truth = rows.select("query_id", name, relevance=(pl.col("at") % 4 == 0).cast(pl.Int8))
         truth = truth if zeros else truth.filter(pl.col("relevance") > 0)
         mine = rows.select("query_id", name, score=score)
-        severities = [one.severity for one in found(ee.score(mine, truth), "tied_top_scores")]
+        severities = [one.severity for one in codes_of(ee.score(mine, truth), "tied_top_scores")]
         if name == "text":
             severity = "note" if tied == 2 else "warning"
         assert severities == ([] if severity is None else [severity])
         if name == "doc_id":
             card = ee.score(mine, truth, ties="average", metrics=["nDCG"])
-            assert found(card, "tied_top_scores") == []
+            assert codes_of(card, "tied_top_scores") == []
 
     def test_equal_scores_elsewhere(self) -> None:
         mine, truth = long_table(30, 0)
-        assert found(ee.score(mine, truth), "tied_top_scores") == []
+        assert codes_of(ee.score(mine, truth), "tied_top_scores") == []
         wrong = mine.join(truth, on=["datum_id", "label_value"], how="anti")
-        assert found(ee.score(wrong, truth), "tied_top_scores") == []
-        assert found(ee.score(wrong, truth, metrics=["TopKAccuracy"]), "tied_top_scores") == []
+        assert codes_of(ee.score(wrong, truth), "tied_top_scores") == []
+        assert codes_of(ee.score(wrong, truth, metrics=["TopKAccuracy"]), "tied_top_scores") == []
         for k in ([1], [3]):
             card = ee.score(mine, truth, metrics=["TopKAccuracy"], k=k)
-            assert found(card, "tied_top_scores") == []
+            assert codes_of(card, "tied_top_scores") == []
 
     def test_few_among_many(self) -> None:
         mine, truth = long_table(40_000, 4_000)
-        (one,) = found(ee.score(mine, truth, metrics=["Accuracy"]), "tied_top_scores")
+        (one,) = codes_of(ee.score(mine, truth, metrics=["Accuracy"]), "tied_top_scores")
         assert (one.severity, one.count) == ("note", 4_000)
 
     @pytest.mark.parametrize("tied", [1, 30])
@@ -146,8 +146,8 @@ class TestTies:
         self, tied: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         sides = long_table(30, tied)
-        (one,) = found(ee.score(*sides), "tied_top_scores")
-        (other,) = found(through_buckets(sides, tmp_path, monkeypatch), "tied_top_scores")
+        (one,) = codes_of(ee.score(*sides), "tied_top_scores")
+        (other,) = codes_of(through_buckets(sides, tmp_path, monkeypatch), "tied_top_scores")
         assert (one.severity, one.count, one.message) == (
             other.severity, other.count, other.message
         )  # fmt: skip
@@ -159,18 +159,18 @@ class TestTies:
         )  # fmt: skip
         golds = pl.DataFrame({"query_id": [1, 2], "text": ["gold", "fine"]})
         how: dict[str, Any] = {"metrics": ["MRR"], "match": "exact_chunk"}
-        (one,) = found(ee.score(run, golds, **how), "tied_top_scores")
+        (one,) = codes_of(ee.score(run, golds, **how), "tied_top_scores")
         assert (one.severity, one.count, one.facts["of"]) == ("warning", 2, 2)
         apart = run.with_columns(score=pl.Series([3.0, 2.0, 1.0] * 2))
-        assert found(ee.score(apart, golds, **how), "tied_top_scores") == []
+        assert codes_of(ee.score(apart, golds, **how), "tied_top_scores") == []
         below = run.with_columns(score=pl.Series([3.0, 2.0, 2.0, 3.0, 2.0, 2.0]))
-        assert found(ee.score(below, golds, **how), "tied_top_scores") == []
+        assert codes_of(ee.score(below, golds, **how), "tied_top_scores") == []
         ranked = run.drop("score").with_columns(rank=pl.Series([1, 2, 3] * 2))
-        assert found(ee.score(ranked, golds, **how), "tied_top_scores") == []
+        assert codes_of(ee.score(ranked, golds, **how), "tied_top_scores") == []
 
 
 def classified(right: float, n: int, names: dict[str, str], seed: int = 0) -> pl.DataFrame:
-    """A classifier that is right so often and guesses otherwise, its labels renamed."""
+    """Return a classifier with a given share of right answers, with renamed labels."""
     rng = np.random.default_rng(seed)
     true = rng.choice(LABELS, n)
     made = np.where(rng.random(n) < right, true, rng.choice(LABELS, n))
@@ -199,7 +199,7 @@ class TestRenamedLabels:
     ) -> None:
         card = ee.score(classified(right, n, names))
         assert warned(card) == [code]
-        (one,) = found(card, code)
+        (one,) = codes_of(card, code)
         back = {new: old for old, new in names.items()}
         assert dict(one.facts["labels"]) == back
         assert one.facts["of"] == n
@@ -207,7 +207,7 @@ class TestRenamedLabels:
     @pytest.mark.parametrize("right", [0.0, 0.1, 0.3, 0.6, 1.0])
     @pytest.mark.parametrize("n", [20, 50, 400])
     @pytest.mark.parametrize("seed", range(5))
-    def test_a_poor_classifier_is_no_renamed_one(self, right: float, n: int, seed: int) -> None:
+    def test_a_poor_classifier_is_not_a_renamed_one(self, right: float, n: int, seed: int) -> None:
         assert warned(ee.score(classified(right, n, {}, seed))) == []
 
     def test_confused_classes_are_not_exchanged(self) -> None:
@@ -222,7 +222,7 @@ class TestRenamedLabels:
     def test_siblings_confused_by_chance_are_not_exchanged(
         self, labels: int, right: float, seed: int
     ) -> None:
-        """Pairs of similar labels, five rows of each label."""
+        """There are pairs of similar labels, with five rows of each label."""
         rng = np.random.default_rng(seed)
         true = np.repeat(np.arange(labels), 5)
         made = np.where(rng.random(true.size) < right, true, true ^ 1)
@@ -235,7 +235,7 @@ class TestRenamedLabels:
         said = np.where(rng.random(200) < 0.8, true, 1 - true)
         table = {"actual": np.array(truth)[true], "predicted": np.array(made)[said]}
         card = ee.score(pl.DataFrame(table))
-        (one,) = found(card, "labels_one_sided")
+        (one,) = codes_of(card, "labels_one_sided")
         assert one.facts["labels"] == [[made[0], truth[0]]]
         mapped = ee.score(
             pl.DataFrame(table), label_map={str(made[0]): truth[0]}, metrics=["Accuracy"]
@@ -244,9 +244,9 @@ class TestRenamedLabels:
 
     def test_one_class_under_another_name(self) -> None:
         card = ee.score(classified(0.8, 200, {"a": "bus"}))
-        assert found(card, "labels_one_sided")[0].facts["labels"] == [["bus", "a"]]
+        assert codes_of(card, "labels_one_sided")[0].facts["labels"] == [["bus", "a"]]
         guessed = ee.score(classified(0.0, 200, {"a": "bus"}))
-        assert found(guessed, "labels_one_sided") == []
+        assert codes_of(guessed, "labels_one_sided") == []
 
     @pytest.mark.parametrize("names", [CYCLE, SWAP])
     def test_of_boxes(
@@ -267,7 +267,7 @@ class TestRenamedLabels:
         assert warned(ee.check(mine, truth)) == [code]
         if names is SWAP:
             bounded = through_buckets((mine, truth), tmp_path, monkeypatch)
-            (one,), (other,) = (found(each, code) for each in (card, bounded))
+            (one,), (other,) = (codes_of(each, code) for each in (card, bounded))
             assert one.facts["labels"] == other.facts["labels"]
         assert warned(ee.score(mine.with_columns(label_value=labels["actual"]), truth)) == []
 
@@ -277,11 +277,11 @@ class TestThresholds:
 
     @pytest.mark.parametrize("at", [40, 1.5, -1])
     def test_beyond_all_scores(self, at: float) -> None:
-        (one,) = found(ee.score(self.ROWS, decision_threshold=at), "threshold_beyond_scores")
+        (one,) = codes_of(ee.score(self.ROWS, decision_threshold=at), "threshold_beyond_scores")
         assert one.severity == "warning"
         assert one.facts == {"threshold": at, "lowest": 0.05, "highest": 0.95}
 
-    def test_that_part_the_scores(self) -> None:
+    def test_that_split_the_scores(self) -> None:
         percent = self.ROWS.with_columns(pl.col("score") * 100)
         logits = self.ROWS.with_columns(pl.col("score") * 8 - 4)
         for table, at in ((percent, 40), (logits, -2), (logits, 0), (self.ROWS, 0.99)):
@@ -318,10 +318,10 @@ class TestDatumsWithoutPredictions:
             halves = [[side[rows] for side in sides] for rows in (slice(20), slice(20, None))]
             cards.append(ee.merge([ee.tally(*half) for half in halves]).summarise())
         for card in cards:
-            (one,) = found(card, kind)
+            (one,) = codes_of(card, kind)
             assert (one.severity, one.count) == (severity, 40 - kept)
             facts = one.facts["with_ground_truths"], one.facts["ground_truths"]
-            assert facts == (40 - kept, 40)  # of buckets without a gap too
+            assert facts == (40 - kept, 40)  # also of buckets without a gap
 
     def test_a_file_with_a_header_only(self, tmp_path: Path) -> None:
         mine, truth = self.boxes(40)
@@ -333,7 +333,7 @@ class TestDatumsWithoutPredictions:
     def test_images_without_objects_need_none(self) -> None:
         mine, truth = self.boxes(10)
         card = ee.score(mine, truth, datums=pl.DataFrame({"datum_id": range(100)}))
-        (one,) = found(card, "datums_without_predictions")
+        (one,) = codes_of(card, "datums_without_predictions")
         assert (one.severity, one.count, one.facts["with_ground_truths"]) == ("note", 90, 0)
         card = ee.score(mine.head(8), truth, datums=pl.DataFrame({"datum_id": range(100)}))
         assert warned(card) == ["datums_without_predictions"]
@@ -341,7 +341,7 @@ class TestDatumsWithoutPredictions:
     @pytest.mark.parametrize(
         ("lost", "severity"), [(range(12), "note"), (range(24, 36), "warning")]
     )
-    def test_detectors_that_find_nothing_where_little_is(
+    def test_detectors_that_find_nothing_in_sparse_images(
         self, lost: range, severity: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Images 0 to 23 have one object, the others three; 12 of 60 images have no prediction."""
@@ -354,7 +354,7 @@ class TestDatumsWithoutPredictions:
             ee.check(mine, truth),
             through_buckets((mine, truth), tmp_path, monkeypatch),
         ):
-            (note,) = found(card, "datums_without_predictions")
+            (note,) = codes_of(card, "datums_without_predictions")
             assert (note.severity, note.count) == (severity, 12)
 
     def test_of_labels(self) -> None:
@@ -369,7 +369,7 @@ class TestMappings:
 
     def test_exchanged(self) -> None:
         card = ee.score(self.QRELS, self.RUN, metrics=["nDCG@10"])
-        (one,) = found(card, "mappings_swapped")
+        (one,) = codes_of(card, "mappings_swapped")
         assert (one.severity, one.count) == ("warning", 27)
         assert warned(ee.check(self.QRELS, self.RUN)) == ["mappings_swapped"]
         whole = {q: {d: round(100 * v) for d, v in own.items()} for q, own in self.RUN.items()}

@@ -1,4 +1,4 @@
-"""Columns of both sides that nothing reads: refused, warned of, or listed by ``explain``."""
+"""Unread columns of both sides are refused, give a warning, or are listed by ``explain``."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ BOX = {"x_min_px": [1.0, 2.0], "y_min_px": [3.0, 4.0], "x_max_px": [5.0, 6.0],
 
 
 def sides(**columns: tuple[list[Any], list[Any]]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Two equal tables of labels, but for these columns."""
+    """Return two equal tables of labels, except for these columns."""
     mine = ROWS.with_columns(pl.Series(name, of[0]) for name, of in columns.items())
     truth = ROWS.drop("score").with_columns(pl.Series(n, of[1]) for n, of in columns.items())
     return mine, truth
 
 
 def boxes() -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The same boxes, 500 pixels apart in x, under names that nothing reads."""
+    """Return the same boxes, 500 pixels apart in x, under names that are not recognised."""
     apart = {name: [v + 500 for v in of] if name[0] == "x" else of for name, of in BOX.items()}
     return sides(**{name: (of, apart[name]) for name, of in BOX.items()})
 
 
-def found(card: Any) -> list[Finding]:
+def findings_of(card: Any) -> list[Finding]:
     return [one for one in card.findings if one.code == CODE]
 
 
@@ -59,18 +59,18 @@ VALUES = {
 @pytest.mark.parametrize("ours", VALUES.values(), ids=VALUES)
 @pytest.mark.parametrize("theirs", VALUES.values(), ids=VALUES)
 def test_values_of_different_dtypes_are_compared(ours: Any, theirs: Any) -> None:
-    """A column of numbers on one side and words on the other is no crash."""
+    """A column of numbers on one side and words on the other causes no crash."""
     shown = ours is not theirs and not any(one is VALUES["object"] for one in (ours, theirs))
-    assert bool(found(ee.score(*sides(extra=(ours, theirs)), task="classification"))) is shown
+    assert bool(findings_of(ee.score(*sides(extra=(ours, theirs)), task="classification"))) is shown
 
 
 def test_numbers_and_texts_of_the_same_numbers_do_not_differ() -> None:
     for extra in (([1.0, 2.0], ["1", "2.0"]), (["1", "2.0"], [1.0, 2.0])):
-        assert not found(ee.score(*sides(extra=extra), task="classification"))
+        assert not findings_of(ee.score(*sides(extra=extra), task="classification"))
 
 
 class TestPositions:
-    def test_boxes_under_other_names_are_not_scored_as_labels(self) -> None:
+    def test_boxes_under_unknown_names_are_not_scored_as_labels(self) -> None:
         facts = refused(*boxes())
         assert (facts["columns"], facts["count"], facts["of"]) == (["x_min_px", "x_max_px"], 2, 2)
         card = ee.score(*boxes(), columns=facts["ways"], metrics=["mAP"], iou_thresholds=[0.5])
@@ -103,7 +103,7 @@ class TestPositions:
     @pytest.mark.parametrize("names", [("x",), ("x", "y"), ("Start",), ("height",), ("point",)])
     def test_names_that_may_mean_something_else_are_a_warning(self, names: tuple[str, ...]) -> None:
         card = ee.score(*sides(**{name: ([1, 2], [5, 6]) for name in names}))
-        assert [(one.severity, one.facts["columns"]) for one in found(card)] == [
+        assert [(one.severity, one.facts["columns"]) for one in findings_of(card)] == [
             ("warning", [*names])
         ]
 
@@ -116,8 +116,8 @@ class TestPositions:
             {"tokens_of": ([[[0.1] * 3]] * 2, [[[0.3] * 3]] * 2)},
         ],
     )
-    def test_sizes_of_images_and_embeddings_are_no_positions(self, columns: Any) -> None:
-        assert found(ee.score(*sides(**columns))) == []
+    def test_sizes_of_images_and_embeddings_are_not_positions(self, columns: Any) -> None:
+        assert findings_of(ee.score(*sides(**columns))) == []
 
     def test_several_objects_of_a_datum(self) -> None:
         more = [pl.concat([t, t.with_columns(label=pl.lit("c"))]) for t in boxes()]
@@ -125,7 +125,7 @@ class TestPositions:
 
     def test_a_task_that_is_named_answers_the_question(self) -> None:
         card = ee.score(*boxes(), task="classification")
-        assert [(one.severity, one.facts["columns"]) for one in found(card)] == [
+        assert [(one.severity, one.facts["columns"]) for one in findings_of(card)] == [
             ("note", ["x_min_px", "x_max_px"])
         ]
         assert card.warnings == ()
@@ -133,25 +133,25 @@ class TestPositions:
     def test_labels_of_given_regions_are_classification(self) -> None:
         card = ee.score(*sides(**{name: (of, of) for name, of in BOX.items()}))
         assert card.task == "classification"
-        assert found(card) == []
+        assert findings_of(card) == []
 
     def test_next_to_boxes_that_are_scored_they_are_a_note(self) -> None:
         read = {name: pl.Series(of) for name, of in zip(
             ["xmin", "ymin", "xmax", "ymax"], BOX.values(), strict=True)}  # fmt: skip
         mine, truth = (table.with_columns(**read) for table in boxes())
         card = ee.score(mine, truth)
-        assert [(one.severity, one.count) for one in found(card)] == [("note", 2)]
+        assert [(one.severity, one.count) for one in findings_of(card)] == [("note", 2)]
 
 
 class TestOtherColumns:
     def test_values_that_differ_are_a_warning(self) -> None:
         card = ee.score(*sides(age=([31, 40], [31, 2])))
-        (one,) = found(card)
+        (one,) = findings_of(card)
         assert (one.severity, one.count) == ("warning", 1)
         assert (one.facts["columns"], one.facts["of"]) == (["age"], 2)
         assert one.message in card.warnings
         report = ee.check(*sides(age=([31, 40], [31, 2])))
-        assert found(report) == [one]
+        assert findings_of(report) == [one]
 
     @pytest.mark.parametrize(
         ("name", "mine", "truth"),
@@ -167,20 +167,20 @@ class TestOtherColumns:
         ],
     )
     def test_sound_tables(self, name: str, mine: list[Any], truth: list[Any]) -> None:
-        assert found(ee.score(*sides(**{name: (mine, truth)}))) == []
+        assert findings_of(ee.score(*sides(**{name: (mine, truth)}))) == []
 
     def test_columns_that_slices_and_conditions_read(self) -> None:
         tables = sides(age=([31, 40], [31, 2]))
-        assert found(ee.score(*tables, where={"predictions": "age > 0"})) == []
+        assert findings_of(ee.score(*tables, where={"predictions": "age > 0"})) == []
 
     def test_rows_far_from_the_first_ones_are_compared(self) -> None:
         n = 12_000
         truth = pl.DataFrame({"datum_id": range(n), "label_value": ["a"] * n, "age": range(n)})
         mine = truth.reverse().with_columns(age=-pl.col("age"))
-        (one,) = found(ee.score(mine, truth, task="classification"))
+        (one,) = findings_of(ee.score(mine, truth, task="classification"))
         assert one.count == one.facts["of"] - (one.facts["of"] > one.count)
         assert one.facts["of"] >= 20
-        assert found(ee.score(truth.reverse(), truth)) == []
+        assert findings_of(ee.score(truth.reverse(), truth)) == []
 
     def test_documents_are_compared_one_by_one(self) -> None:
         run = pl.DataFrame(
@@ -188,9 +188,9 @@ class TestOtherColumns:
              "start": [0, 4, 9]}
         )  # fmt: skip
         judged = run.drop("score").head(1)
-        assert found(ee.score(run, judged)) == []
+        assert findings_of(ee.score(run, judged)) == []
         moved = judged.with_columns(start=pl.lit(7))
-        assert [one.severity for one in found(ee.score(run, moved))] == ["note"]
+        assert [one.severity for one in findings_of(ee.score(run, moved))] == ["note"]
 
 
 class TestFindings:
@@ -205,13 +205,13 @@ class TestFindings:
         in_buckets(monkeypatch)
         bounded = ee.score(*files, memory_limit="1GB")
         assert bounded.run["buckets"] == FEW.n
-        assert found(bounded) == found(card)
+        assert findings_of(bounded) == findings_of(card)
         assert bounded.run["columns"] == card.run["columns"]
         card.save(tmp_path / "run")
         assert ee.load(tmp_path / "run").findings == card.findings
         assert pickle.loads(pickle.dumps(card)).findings == card.findings
 
-    def test_each_note_is_a_finding_but_for_recognised_columns(self) -> None:
+    def test_each_note_except_recognised_columns_is_a_finding(self) -> None:
         card = ee.score(*sides(age=([31, 40], [31, 2])))
         said = [one.message for one in card.findings]
         assert said == [one for one in card.notes if ": read " not in one]

@@ -1,4 +1,4 @@
-"""Runs of sorted scores: merged in memory and on disk, and their points a block at a time."""
+"""Runs of sorted scores: merged in memory and on disk, and read in blocks of points."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ drawn = given(
 def a_run(
     rng: np.random.Generator, segments: int, different: int, *, weighted: bool, n: int = 60
 ) -> Sorted:
-    """Scores by segment, ascending, some negative."""
+    """Return scores by segment, ascending, some negative."""
     segment = np.sort(rng.integers(0, segments, int(rng.integers(0, n))))
     score = rng.integers(-different, different, segment.size) / different
     score = score[np.lexsort((score, segment))]
@@ -39,7 +39,7 @@ def a_run(
 
 
 def listed(run: Sorted) -> list[tuple[int, float, float]]:
-    """Segment, score and weight of every row, those of equal scores in one order."""
+    """Return segment, score and weight of every row, with ties in a fixed order."""
     segment = np.repeat(np.arange(run.start.size - 1), np.diff(run.start))
     weight = np.ones(run.score.size) if run.weight is None else run.weight
     return sorted(zip(segment.tolist(), run.score.tolist(), weight.tolist(), strict=True))
@@ -55,8 +55,9 @@ def test_the_run_of_all_parts(
     weighted: bool,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    """It has every row of every part and ascends, whatever is held at once; parts without weights
-    among others weigh 1 a row.
+    """The merged run has all rows in ascending order, whatever is in memory at once.
+
+    Parts without weights among others have a weight of 1 per row.
     """
     rng = np.random.default_rng(seed)
     place = Place(str(tmp_path_factory.mktemp("runs")), rows)
@@ -85,7 +86,7 @@ def test_no_part_has_a_run(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages of a file that the disk has no room for would end the process when they are written."""
+    """Memory-mapped pages without space on the disk would crash the process."""
 
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")

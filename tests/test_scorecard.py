@@ -1,4 +1,4 @@
-"""Scorecards: frames on demand, value() and what it says when it cannot answer."""
+"""Scorecards: frames on demand, and value() with its errors."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class TestFrames:
         ("name", "metric"), [("confusion", "ConfusionMatrix"), ("outcomes", "Outcomes")]
     )
     def test_by_its_own_name_it_is_refused(self, name: str, metric: str) -> None:
-        """An empty confusion matrix would say that nothing was confused."""
+        """An empty confusion matrix would mean that nothing was confused."""
         with refused("not_kept", ResultError, match=f"{metric} fills it"):
             getattr(bare(), name)
 
@@ -114,7 +114,7 @@ class TestValue:
         assert self.card.value("AR", label_key="label", label_value="cat") == pytest.approx(0.82)
         assert self.card.value("Counts", statistic="fp") == 4.0
 
-    def test_label_name_stands_for_its_value(self) -> None:
+    def test_label_name_replaces_its_value(self) -> None:
         assert self.card.value("APAveragedOverIOUs", label_name="Felis catus") == 0.8
         with refused("unknown_name", ResultError, value="felis catu"):
             self.card.value("AP", label_name="felis catu")
@@ -174,7 +174,7 @@ class TestValue:
         with pytest.raises(ResultError, match=r"iou_threshold=0\.6.*0\.5, 0\.75"):
             self.card.value("AP", label_value="cat", iou_threshold=0.6)
 
-    def test_nothing_at_all(self) -> None:
+    def test_a_card_without_values(self) -> None:
         with pytest.raises(ResultError, match="no numbers"):
             bare().value("mAP")
 
@@ -216,15 +216,15 @@ class TestValueOfCoco:
 
 
 class TestExports:
-    def test_a_shape_that_is_not_there_says_who_has_it(self) -> None:
+    def test_a_missing_format_names_the_tasks_that_have_it(self) -> None:
         with pytest.raises(ResultError, match=r"to_coco\(\).*detection"):
             bare().to_coco()
 
-    def test_a_shape_is_called_with_the_card(self) -> None:
+    def test_a_format_is_called_with_the_card(self) -> None:
         card = bare(exports={"coco": lambda card: ("coco", card)})
         assert card.to_coco() == ("coco", card)
 
-    def test_coco_of_frames_alone(self) -> None:
+    def test_coco_of_frames_only(self) -> None:
         card = fabricated.card(TestValueOfCoco.rows, dialect="coco")
         found = card.to_coco()
         assert dict(zip(found["names"], found["stats"], strict=True)) == {

@@ -1,4 +1,4 @@
-"""Numbers near 0 are looked into: what is wrong is told with the evidence, and the way mends it."""
+"""Values near 0 are diagnosed: the message has the evidence, and its remedy repairs them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_classes_in_another_order() -> None:
     said = warned(table(other[found]), table(names[truth]))
     assert "ant to cat, bee to dog" in said
     assert ee.check(table(names[found]), table(names[truth])).warnings == []
-    # A model that always says one class, or guesses, is no other way of naming.
+    # A model that always predicts one class, or guesses, is not a renaming.
     for bad in (np.full(N, 3), np.random.default_rng(1).integers(0, 4, N)):
         assert ee.check(table(bad), table(truth)).warnings == []
 
@@ -76,7 +76,7 @@ def test_ranks_or_distances_as_scores() -> None:
 
 
 def maps(seed: int = 4) -> tuple[Any, Any]:
-    """Rectangles of two labels on a background, mostly found."""
+    """Return rectangles of two labels on a background, mostly found."""
     chance = np.random.default_rng(seed)
     truth = np.zeros((4, 24, 24), np.uint8)
     truth[:, 2:16, 1:8], truth[:, 17:23, 8:22] = 1, 2
@@ -91,7 +91,7 @@ def maps(seed: int = 4) -> tuple[Any, Any]:
         (lambda one: one[:, :, ::-1], "left and right"),
     ],
 )
-def test_label_maps_that_were_turned(change: Any, said: str) -> None:
+def test_label_maps_that_were_rotated(change: Any, said: str) -> None:
     found, truth = maps()
     assert said in warned(np.ascontiguousarray(change(found)), truth)
     assert ee.check(found, truth).warnings == []

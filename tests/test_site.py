@@ -1,4 +1,4 @@
-"""The site's navigation has every page, and its generated pages have all that there is."""
+"""The site's navigation has every page, and its generated pages are complete."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONFIG = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))
 
 
 def hook(name: str) -> ModuleType:
-    """A hook, as MkDocs imports it: from its file."""
+    """Import a hook from its file, as MkDocs does."""
     [path] = [path for path in CONFIG["hooks"] if Path(path).stem == name]
     spec = importlib.util.spec_from_file_location(name, ROOT / path)
     assert spec is not None
@@ -50,12 +50,12 @@ def listed(nav: Any) -> list[str]:
     return [page for part in parts for page in listed(part)]
 
 
-def test_every_page_stands_once_in_the_navigation() -> None:
+def test_every_page_is_once_in_the_navigation() -> None:
     pages = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")]
     assert sorted(listed(CONFIG["nav"])) == sorted(pages)
 
 
-def test_generated_pages_have_everything(generated: ModuleType) -> None:
+def test_generated_pages_are_complete(generated: ModuleType) -> None:
     pages = generated.pages()
     texts = {address: text for address, (_, text) in pages.items()}
     assert all(f"| `{name}` |" in texts["reference/options.md"] for name in FIELDS)
@@ -153,6 +153,6 @@ def test_every_page_is_in_the_files_for_language_models(
     )
 
 
-def test_nothing_in_text_is_markup(generated: ModuleType, metric_pages: ModuleType) -> None:
+def test_plain_text_contains_no_markup(generated: ModuleType, metric_pages: ModuleType) -> None:
     assert generated.plain("a_b <= `c`") == r"a\_b &lt;= \`c\`"
     assert metric_pages.plain("|e| < 1") == r"\|e\| &lt; 1"

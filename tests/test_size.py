@@ -1,4 +1,4 @@
-"""Figures of the size of the source, on a small made tree."""
+"""Figures of benchmarks/size.py on a small synthetic tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores sorted by the digits of their bits, against NumPy's sort."""
+"""Radix sort of scores, compared with NumPy's sort."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ENDS = np.array([np.inf, -np.inf, 0.0, -0.0, 5e-324, -5e-324, 1.7e308, -1.7e308,
 def test_sorted_as_numpy_does(
     score: Array, numpy_is_faster: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By digits too, on processors where NumPy is faster."""
+    """Sorting by digits is tested also on processors where NumPy is faster."""
     monkeypatch.setattr(kernels, "_numpy_is_faster", lambda: numpy_is_faster)
     values, expected = score.copy(), np.sort(score)
     kernels.sort_range(values)
@@ -41,8 +41,8 @@ def test_sorted_as_numpy_does(
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int64])
-def test_what_stands_beside_scores_goes_with_them(dtype: type) -> None:
-    """Long ranges among short and empty ones; of equal scores in any order."""
+def test_payloads_are_moved_with_scores(dtype: type) -> None:
+    """Long ranges are among short and empty ones; equal scores may be in any order."""
     start = np.cumsum([0, 3, 0, N, 70, 1, N, 0, 500, 2])
     score = rng.choice(np.r_[ENDS, rng.random(1000)], start[-1])
     beside = np.arange(score.size).astype(dtype)
@@ -59,7 +59,7 @@ def test_what_stands_beside_scores_goes_with_them(dtype: type) -> None:
 
 
 def test_scores_alike_in_their_high_digits(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Groups of a thousand that differ in low digits alone: too many moves to be left to these."""
+    """Groups of a thousand differ only in low digits: too many moves for insertion sort."""
     monkeypatch.setattr(kernels, "_numpy_is_faster", lambda: False)
     score = (rng.integers(1, 400, N) / 400) * (1 + rng.integers(0, 1000, N) * 2.0**-50)
     expected, moves = score.copy(), np.arange(N)

@@ -1,4 +1,4 @@
-"""Results on disk: what is written comes back, and never half of it."""
+"""Results on disk: complete round trips, and never a partial result."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def names(folder: Path) -> set[str]:
 
 
 class TestRoundTrip:
-    def test_everything_comes_back(self, card: ee.Scorecard, tmp_path: Path) -> None:
+    def test_everything_is_restored(self, card: ee.Scorecard, tmp_path: Path) -> None:
         folder = card.save(tmp_path / "deep" / "run")
         assert folder == (tmp_path / "deep" / "run").resolve()
         back = ee.load(folder)
@@ -95,13 +95,13 @@ class TestRoundTrip:
             ("where", {"predictions": "score > 0.1"}),
         ],
     )
-    def test_options_come_back(self, name: str, value: Any, tmp_path: Path) -> None:
+    def test_options_are_restored(self, name: str, value: Any, tmp_path: Path) -> None:
         made = fabricated.card(options={name: value})
         back = ee.load(made.save(tmp_path / "run"))
         assert getattr(back.options, name) == value
         assert back.options == made.options
 
-    def test_a_label_map_table_comes_back(self, tmp_path: Path) -> None:
+    def test_a_label_map_table_is_restored(self, tmp_path: Path) -> None:
         table = pl.DataFrame({"label_value": ["van"], "new_label_value": ["car"]})
         made = fabricated.card(options={"label_map": table})
         assert_frame_equal(ee.load(made.save(tmp_path / "run")).options.label_map, table)
@@ -111,7 +111,7 @@ class TestRoundTrip:
 
 
 class TestTarget:
-    def test_an_earlier_result_is_kept_unless_told(
+    def test_an_earlier_result_is_kept_unless_overwriting(
         self, card: ee.Scorecard, tmp_path: Path
     ) -> None:
         card.save(tmp_path / "run")
@@ -166,7 +166,7 @@ class TestTarget:
 
 
 class TestAllOrNothing:
-    """Whatever fails on the way, the target is as it was and nothing is left beside it."""
+    """After any failure the target is unchanged, and no file remains next to it."""
 
     def failing(self, monkeypatch: pytest.MonkeyPatch, what: str, after: int) -> None:
         whole = getattr(storage, what)
@@ -210,7 +210,7 @@ class TestAllOrNothing:
         assert ee.load(tmp_path / "run").value("mAR") == 0.6
         assert names(tmp_path) == {"run"}
 
-    def test_an_interruption_leaves_nothing(
+    def test_an_interruption_leaves_no_files(
         self, card: ee.Scorecard, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def interrupted(path: Path) -> None:
@@ -233,7 +233,7 @@ class TestAllOrNothing:
 
 
 class TestReplacing:
-    """The step that puts a folder in another's place, with and without the system's help."""
+    """Replacing a folder works with and without the system's exchange of names."""
 
     @pytest.mark.skipif(sys.platform not in ("linux", "darwin"), reason="no such system call")
     def test_there_is_no_moment_without_the_folder(
@@ -241,18 +241,18 @@ class TestReplacing:
     ) -> None:
         fresh = card.save(atomic.fresh_name(tmp_path / "run"))
         (tmp_path / "run").mkdir()
-        monkeypatch.setattr(Path, "rename", None)  # two renames would need it
+        monkeypatch.setattr(Path, "rename", None)  # two renames would need a moment without it
         atomic.swap(fresh, tmp_path / "run")
         assert names(tmp_path) == {"run"}
         assert ee.load(tmp_path / "run").value("mAR") == 0.6
 
-    def test_names_that_cannot_be_exchanged_stay(self, tmp_path: Path) -> None:
+    def test_names_that_cannot_be_exchanged_are_kept(self, tmp_path: Path) -> None:
         (tmp_path / "here").mkdir()
         assert not atomic.exchange(tmp_path / "here", tmp_path / "nowhere")
         assert names(tmp_path) == {"here"}
 
     @pytest.mark.parametrize("dies", ["after_the_first", "before", "after_both"])
-    def test_what_a_dead_run_left_is_mended(
+    def test_leftovers_of_a_killed_run_are_repaired(
         self, card: ee.Scorecard, tmp_path: Path, dies: str
     ) -> None:
         run = card.save(tmp_path / "run")
@@ -270,7 +270,7 @@ class TestReplacing:
 
 
 class TestSweeping:
-    """Drafts that killed processes left."""
+    """Drafts of killed processes."""
 
     KILLED = """
 import os, signal, sys
@@ -325,7 +325,7 @@ with atomic.whole_file(folder / "page.html") as file:
         assert atomic.sweep(tmp_path, ["run"]) == 0
         assert names(tmp_path) == {ours.name, theirs.name}
 
-    def test_an_earlier_folder_that_was_moved_aside_comes_back(
+    def test_an_earlier_folder_that_was_moved_aside_is_restored(
         self, card: ee.Scorecard, killed: Path
     ) -> None:
         [draft] = [path for path in killed.iterdir() if path.name.startswith(".run.")]
@@ -338,7 +338,7 @@ with atomic.whole_file(folder / "page.html") as file:
 
 
 class TestBadFolders:
-    def test_not_there(self, tmp_path: Path) -> None:
+    def test_missing(self, tmp_path: Path) -> None:
         (tmp_path / "a.txt").touch()
         for name in ("nowhere", "a.txt"):
             with refused("file_missing", ResultError, match=name):
@@ -386,7 +386,7 @@ class TestBadFolders:
 
 
 class TestTrust:
-    """A result is the one that was written: damage, mixtures and others' files are told of."""
+    """Only unaltered results are read: damage, mixtures and foreign files are refused."""
 
     def test_damage_is_found(self, tmp_path: Path) -> None:
         folder = fabricated.card().save(tmp_path / "run")
@@ -427,7 +427,7 @@ class TestTrust:
             ("warnings", {}),
         ],
     )
-    def test_an_odd_account_is_refused_by_its_field(
+    def test_an_invalid_account_is_refused_by_its_field(
         self, field: str, value: Any, tmp_path: Path
     ) -> None:
         folder = fabricated.card().save(tmp_path / "run")
@@ -475,7 +475,7 @@ class TestTrust:
             ee.load(folder).frame(frame)
 
     @pytest.mark.parametrize("given", [[[1]], [[[["a"]], 1]], [[{}, 1]]])
-    def test_an_odd_label_map_is_refused(self, given: Any, tmp_path: Path) -> None:
+    def test_an_invalid_label_map_is_refused(self, given: Any, tmp_path: Path) -> None:
         folder = fabricated.card().save(tmp_path / "run")
         run = json.loads((folder / "run.json").read_text())
         run["options"]["label_map"] = given
@@ -491,7 +491,7 @@ class TestTrust:
         assert (folder / "thesis.txt").read_text() == "dear"
 
     @pytest.mark.parametrize("name", ["v1", "v1.2", "v1.deadbeef", "n" * 230])
-    def test_drafts_are_swept_of_their_own_folder_alone(self, name: str, tmp_path: Path) -> None:
+    def test_only_drafts_of_the_same_folder_are_removed(self, name: str, tmp_path: Path) -> None:
         names = {"v1", "v1.2", "v1.deadbeef", "v1.2.3", "n" * 230}
         drafts = {one: atomic.fresh_name(tmp_path / one) for one in names}
         for draft in drafts.values():

@@ -1,4 +1,4 @@
-"""Exact sums: what ``math.fsum`` gives, in any order, in any number of parts."""
+"""Exact sums equal ``math.fsum`` in any order and any number of parts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_sum_is_that_of_fsum_in_any_order_and_parts(values, random) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_cells_are_sums_of_their_own(seed: int) -> None:
+def test_cells_are_separate_sums(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, cells = int(rng.integers(0, 200)), int(rng.integers(1, 7))
     values = rng.normal(size=n) * 10.0 ** rng.integers(-200, 200, n)
@@ -39,7 +39,7 @@ def test_cells_are_sums_of_their_own(seed: int) -> None:
     expected = [math.fsum(values[cell == c]) for c in range(cells)]
     sums = ExactSums(cells).add(values, cell)
     assert sums.rounded().tolist() == expected
-    assert sums.rounded().tolist() == expected  # rounding leaves the sums as they are
+    assert sums.rounded().tolist() == expected  # rounding does not change the sums
     pairs = rng.integers(-1, 2, cells)
     together = sums.gathered(pairs, 2).rounded().tolist()
     assert together == [math.fsum(values[pairs[cell] == c]) for c in (0, 1)]
@@ -48,8 +48,8 @@ def test_cells_are_sums_of_their_own(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_values_that_lie_by_cell(seed: int) -> None:
-    """Blocks of any length, of values near each other and so far apart that no block is cut."""
+def test_values_grouped_by_cell(seed: int) -> None:
+    """Blocks have any length, with values near each other or so far apart that no block is cut."""
     rng = np.random.default_rng(seed)
     start = np.cumsum([0, *rng.choice([0, 1, 23, 24, 500, 2048, 2049, 5000], 6)])
     apart = [0, 5, 40, 300][seed % 4]
@@ -66,7 +66,7 @@ def test_values_that_lie_by_cell(seed: int) -> None:
     assert ExactSums(6).add(values, cell).rounded().tolist() == expected
 
 
-def test_what_is_taken_away_is_gone() -> None:
+def test_subtracted_values_are_removed() -> None:
     """A difference is rounded once, whatever its sums are."""
     many = np.array([0.1, 1e17, 0.2, 3e-9])
     every = ExactSums(1).add(many)
@@ -87,7 +87,7 @@ def test_what_is_taken_away_is_gone() -> None:
         ([0.0, -0.0], 0.0),
     ],
 )
-def test_the_ends_of_floats(values: list[float], expected: float) -> None:
+def test_the_limits_of_floats(values: list[float], expected: float) -> None:
     found = ExactSums(1).add(np.array(values, np.float64)).rounded()
     np.testing.assert_array_equal(found, [expected])
 

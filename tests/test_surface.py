@@ -1,4 +1,4 @@
-"""The public surface is what ``surface.txt`` records, and the same text in every process."""
+"""The public surface equals ``surface.txt``, and is the same text in every process."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import surface
 
 
 def test_the_surface_is_the_recorded_one() -> None:
-    """As a process has it that has imported and called nothing else.
+    """The surface is computed in a process that has only imported the package.
 
-    The record was made with another order of hashes, on which the text would depend.
+    The recorded text was made with another hash seed, which must not matter.
     """
     code = "import surface; print(surface.surface(), end='')"
     env = {**os.environ, "PYTHONHASHSEED": "1", "PYTHONPATH": str(surface.FILE.parent)}

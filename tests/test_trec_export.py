@@ -1,4 +1,4 @@
-"""``to_trec()`` on hand-made frames: names, order, digits and what is left out."""
+"""``to_trec()`` on hand-made frames: names, order, digits and omitted values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def card(
 
 
 def row_of(name: str) -> dict[str, Any]:
-    """Our row for a name of trec_eval's output, the reverse of the exporter's way."""
+    """Return our row for a name of trec_eval's output, the reverse of the exporter's mapping."""
     for line in sorted(LINES, key=lambda one: -len(one.name)):
         rest = name.removeprefix(line.name).removeprefix("_")
         row: dict[str, Any] = {"metric": line.metric, "statistic": line.statistic}
@@ -56,7 +56,7 @@ def row_of(name: str) -> dict[str, Any]:
     raise AssertionError(name)
 
 
-def test_trec_evals_own_output_comes_back() -> None:
+def test_trec_evals_own_output_is_reproduced() -> None:
     text = real_data("trec_eval", "out.test.aq").read_text()
     lines = [line for line in text.splitlines(keepends=True) if not line.startswith("relstring")]
     single, total = [], []
@@ -74,7 +74,7 @@ def test_trec_evals_own_output_comes_back() -> None:
     assert made.endswith("\n")
 
 
-def test_own_names_come_behind_and_undefined_is_0() -> None:
+def test_our_names_come_last_and_undefined_is_0() -> None:
     single = [
         {"datum_id": "q2", "metric": "MRR", "k": 10, "value": 0.5, "status": "scored"},
         {"datum_id": "q2", "metric": "MAP", "value": None, "status": "scored"},
@@ -103,7 +103,7 @@ def test_own_names_come_behind_and_undefined_is_0() -> None:
     ]
 
 
-def test_queries_that_the_run_lacks_are_printed_where_they_count() -> None:
+def test_queries_missing_in_the_run_are_printed_if_they_count() -> None:
     found = {"datum_id": "q1", "metric": "MAP", "value": 1.0, "status": "scored"}
     lacking = {"datum_id": "q2", "metric": "MAP", "status": "not_retrieved"}
     assert "q2" not in card([found, {**lacking, "value": None}], []).to_trec()
@@ -111,13 +111,13 @@ def test_queries_that_the_run_lacks_are_printed_where_they_count() -> None:
     assert "map                   \tq2\t0.0000\n" in complete
 
 
-def test_integer_ids_go_in_the_order_of_their_digits() -> None:
+def test_integer_ids_are_ordered_by_their_digits() -> None:
     rows = [{"datum_id": str(i), "metric": "MAP", "value": 1.0} for i in (2, 10, 1)]
     lines = card(rows, []).to_trec().splitlines()
     assert [line.split("\t")[1] for line in lines] == ["1", "10", "2", "all"]
 
 
-def test_other_tasks_have_no_such_shape() -> None:
+def test_other_tasks_have_no_such_format() -> None:
     other = Scorecard(
         task="detection", dialect="coco", options=make_options(), frames={}, run={},
         labels=pl.DataFrame(schema={"label_value": pl.String}),

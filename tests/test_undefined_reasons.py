@@ -1,4 +1,4 @@
-"""Every undefined value has a reason, and the reason is true of the tables it was made from."""
+"""Every undefined value has a reason, which is true for its tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BOX = dict.fromkeys(("xmin", "ymin", "xmax", "ymax"), pl.Float64)
 
 
 class Facts:
-    """What the tables of a case hold, counted the plain way.
+    """Facts about the tables of a case, counted by plain loops.
 
     Attributes:
         truth: datum to true label.
@@ -45,7 +45,7 @@ class Facts:
 
 
 def chosen(row: Row, rows: pl.DataFrame) -> bool:
-    """Whether a threshold was found for the label of a row."""
+    """Return whether a threshold was found for the label of a row."""
     same = rows.filter(metric=row["metric"], label_value=row["label_value"], statistic="threshold")
     return same["value"].null_count() == 0
 
@@ -118,7 +118,7 @@ def undefined(card: ee.Scorecard) -> list[Row]:
 
 
 def classified(case: str, **options: Any) -> ee.Scorecard:
-    """Every metric of a case."""
+    """Score every metric of a case."""
     predictions, truths = CASES[case]
     return ee.score(
         pl.DataFrame(predictions, schema={**SIDE, "score": pl.Float64}, orient="row"),
@@ -174,7 +174,7 @@ DETECTION_CASES: dict[str, tuple[list[tuple[int, str]], float, list[tuple[int, s
 @pytest.mark.parametrize("area", ["all", "small"])
 @pytest.mark.parametrize("case", DETECTION_CASES)
 def test_detection(case: str, area: str) -> None:
-    """All boxes are of 25 squared pixels: in the small range nothing counts."""
+    """All boxes have an area of 25; in the range 'small' nothing counts."""
     predictions, score, truths, crowd = DETECTION_CASES[case]
     card = ee.score(
         boxes(predictions, score=score),
@@ -202,7 +202,7 @@ def test_detection(case: str, area: str) -> None:
         holds = {
             "no ground truth that counts": not truth,
             "no label with ground truth that counts": not counted,
-            **{  # no label is said to be of any
+            **{  # no label has a frequency
                 f"no label of frequency '{one}' with ground truth that counts": True
                 for one in "rcf"
             },

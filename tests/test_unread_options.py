@@ -1,4 +1,4 @@
-"""An option that none of the metrics asked for reads is told of, in every task alike."""
+"""An option that no requested metric reads is noted, in every task."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_options_without_effect(task: str, metric: str, given: dict[str, Any], t
 
 
 @pytest.mark.parametrize("mode", ["f1", "precision", "recall"])
-def test_beta_has_no_effect_where_factual_correctness_is_no_f(mode: str) -> None:
+def test_beta_has_no_effect_if_factual_correctness_is_not_an_f_score(mode: str) -> None:
     verdicts = {
         "datum_id": [1, 1],
         "metric": ["FactualCorrectness"] * 2,

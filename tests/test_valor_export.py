@@ -1,4 +1,4 @@
-"""Valor's shape, against what its document prints and its own test vectors hold."""
+"""Valor's format, compared with its documentation and its own test vectors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TestNumbers:
             }
         ]
 
-    def test_aggregates_of_the_whole_set_alone(self) -> None:
+    def test_aggregates_only_of_all_datums(self) -> None:
         assert of_type(self.card, "mAP") == [
             {"type": "mAP", "value": 0.7, "parameters": {"label_key": "k", "iou": 0.5}},
             {"type": "mAP", "value": 0.4, "parameters": {"label_key": "k", "iou": 0.75}},
@@ -60,7 +60,7 @@ class TestNumbers:
     @pytest.mark.parametrize(
         ("dialect", "fill"), [("standard", -1.0), ("valor", -1.0), ("valor-lite", 0.0)]
     )
-    def test_without_ground_truth_ap_is_left_out_and_ar_filled(
+    def test_without_ground_truth_ap_is_omitted_and_ar_filled(
         self, dialect: str, fill: float
     ) -> None:
         card = fabricated.card(fabricated.of_label("owl", None), dialect=dialect)
@@ -150,7 +150,7 @@ class TestCurve:
         assert [entry["parameters"]["label_key"] for entry in found] == ["class", "colour"]
         assert [list(entry["value"]) for entry in found] == [["cat"], ["red"]]
 
-    def test_other_curves_have_no_shape(self) -> None:
+    def test_other_curves_have_no_format(self) -> None:
         assert fabricated.card([], curves=[{**curve("cat", 0.05), "curve": "x"}]).to_valor() == []
 
 
@@ -303,8 +303,8 @@ class TestLite:
         ]
 
     @pytest.mark.parametrize("dialect", ["valor-lite", "standard"])
-    def test_matrices_without_a_cell_are_there(self, dialect: str, tmp_path: Path) -> None:
-        """One for every IoU and score threshold, as valor-lite has it; of a stored card as well."""
+    def test_matrices_without_a_cell_exist(self, dialect: str, tmp_path: Path) -> None:
+        """There is one per IoU and score threshold, as in valor-lite; also for a loaded card."""
         boxes = pl.DataFrame(
             {"datum_id": [1], "label_value": ["a"], "score": [0.3],
              "xmin": [0.0], "ymin": [0.0], "xmax": [5.0], "ymax": [5.0]}

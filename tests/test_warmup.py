@@ -101,8 +101,8 @@ def test_larger_runs_compile_nothing_after_a_warm_up(
     folder, compiled = warmed
     done = python(CODE, cwd=tmp_path, EVALENGINE_CACHE_DIR=folder)
     told = json.loads(done.stdout.splitlines()[-1])
-    assert told["kept"] > len(compiled)  # an index and the code itself
-    assert told["without"] == []  # as one process warms up all tasks, too
+    assert told["kept"] > len(compiled)  # an index and the code
+    assert told["without"] == []  # as if one process warmed up all tasks
     assert told["more"] == {}
     assert told["written"] == []
 

@@ -1,4 +1,4 @@
-"""Options in messages: one message, written for Python and for the shell."""
+"""Options in messages: one message, in the notations of Python and of the command line."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_both_forms(value: tuple[Any, ...], python: str, shell: str) -> None:
 
 
 @given(st.text())
-def test_a_shell_reads_back_what_was_meant(value: str) -> None:
+def test_quoted_values_survive_a_shell(value: str) -> None:
     assert shlex.split(in_shell(option("where", value))) == ["--where", value]
 
 
@@ -110,7 +110,7 @@ def test_the_command_speaks_of_flags(case: str, tmp_path: Path, capsys: Any) -> 
 
 
 def run_in_python(paths: list[str], args: list[str]) -> None:
-    """The same call without the command: metrics are a list, numbers are numbers."""
+    """Make the same call without the command: metrics are a list, numbers are numbers."""
     names = {"--metric": "metrics"}
     given: dict[str, Any] = {}
     for flag, value in zip(args[::2], args[1::2], strict=True):
@@ -140,5 +140,5 @@ UNIDIOMATIC = re.compile(
 
 
 def test_messages_are_in_plain_english() -> None:
-    """`x is not a table`, not `x is no table`; ids match, they do not meet. Docstrings are free."""
+    """Messages say `x is not a table`, not `x is no table`, and ids match; docstrings are free."""
     assert [one for one in source().strings if UNIDIOMATIC.search(one[1])] == []

@@ -1,4 +1,4 @@
-"""Random tables of the merging tests, with the options alone that change what is right."""
+"""Random tables of the merging tests, with only the options that change hits."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from merging.test_parts import CASES
 
 
 def plain(name: str, seed: int) -> Case:
-    """A case with the options that change what hits.
+    """Keep only the options of a case that change which predictions are hits.
 
-    Datums without truth are left out: their scores are false positives to the curve alone.
+    Datums without truth are removed: their scores are false positives only to the curve.
     """
     case = CASES[name][1](seed)
     if name == "classification":

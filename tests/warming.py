@@ -1,7 +1,7 @@
-"""Kernels compiled once before the tests, task by task, in as many processes as there are cores.
+"""Compile all kernels before the tests, task by task, in one process per core.
 
-Otherwise every worker would compile the same ones at the same time. A process takes one task after
-another: each process more would start the compiler once more.
+Otherwise every worker would compile the same kernels at the same time. Each process takes several
+tasks, because every further process would start the compiler once more.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ _LONG = ("text", "detection", "retrieval", "classification", "segmentation")
 
 
 def warm(folder: Path) -> dict[str, int]:
-    """Compile everything into a folder that is empty.
+    """Compile everything into an empty folder.
 
     Returns:
-        For every kernel, in how many of the processes it was compiled (or loaded, if another one
-        had compiled it; what only kernels call is loaded with them).
+        For every kernel, the number of processes that compiled it (or loaded it, if another one had
+        compiled it; kernels called only by kernels are loaded with them).
     """
-    # Those that take longest first: none is left to run alone at the end.
+    # Longest first, so that none runs alone at the end.
     waiting = deque([*_LONG, *(name for name in tasks.NAMES if name not in _LONG)])
 
     def of_process(_: int) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""A web server on loopback with the files of a folder, as good or as bad as a test needs it."""
+"""Web server on loopback for the files of a folder, with optional faults."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from loopback import FileHandler, FileServer, part_of, served
 
 
 class WebServer(FileServer):
-    """The server, which sends whoever asks below ``/old`` to the same name elsewhere.
+    """Server that redirects requests below ``/old`` to the same name elsewhere.
 
     Attributes:
-        ranges: whether it gives parts of files.
-        cut: bytes of each answer's body that it sends before it hangs up; all unless set.
-        asked: method, path and wanted range of every request.
+        ranges: whether it sends ranges of files.
+        cut: bytes of each body that it sends before it disconnects; by default all.
+        asked: method, path and requested range of every request.
     """
 
     def __init__(self, folder: Path, certificate: tuple[str, str] | None = None) -> None:
@@ -33,7 +33,7 @@ class WebServer(FileServer):
             self.scheme = "https"
 
     def address(self, name: str) -> str:
-        """Address of a file."""
+        """Return the address of a file."""
         return f"{self.scheme}://{self.at}/{name}"
 
 
@@ -64,6 +64,6 @@ class _Handler(FileHandler):
 
 @contextmanager
 def web_server(folder: Path, certificate: tuple[str, str] | None = None) -> Iterator[WebServer]:
-    """The server while it is needed."""
+    """Run the server during a ``with`` block."""
     with served(WebServer(folder, certificate)) as server:
         yield server

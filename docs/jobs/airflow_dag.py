@@ -1,7 +1,7 @@
-"""A night's evaluation in Airflow 3: the run's own date decides which tables are read.
+"""Evaluate a night in Airflow 3; the date of the run selects the tables.
 
-Retries are for failures that may pass: another run at work, a disk that was full. A failed gate
-and wrong input stay what they are however often they are tried, and fail the task at once.
+Retries are for temporary failures: another run at work, or a disk that was full. A failed gate and
+wrong input do not change with a retry, so they fail the task at once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A night's evaluation as a Dagster asset with a partition a day; gates are its check."""
+"""Evaluate a night as a Dagster asset with one partition per day; gates are its check."""
 
 import dagster as dg
 

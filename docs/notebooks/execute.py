@@ -1,4 +1,4 @@
-"""Run the notebooks and write what they print into them, all or those that are named.
+"""Execute the given notebooks, by default all, and write their outputs into them.
 
 ``python docs/notebooks/execute.py detection``
 """
@@ -21,7 +21,7 @@ KEPT = ("text/plain", "image/png")
 
 
 def executed(path: Path) -> Any:
-    """A notebook with fresh outputs, and nothing in it of when they were made."""
+    """Return a notebook with new outputs and without times."""
     notebook = nbformat.read(path, as_version=4)
     where = {"metadata": {"path": str(path.parent)}}
     NotebookClient(notebook, timeout=300, coalesce_streams=True, resources=where).execute()
@@ -38,7 +38,7 @@ def executed(path: Path) -> Any:
 
 
 def smaller(picture: str) -> str:
-    """A picture in a quarter of the bytes: of 64 colours."""
+    """Reduce an image to 64 colours, a quarter of the bytes."""
     made = io.BytesIO()
     whole = Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB")
     whole.quantize(64).save(made, "png", optimize=True)
@@ -46,7 +46,7 @@ def smaller(picture: str) -> str:
 
 
 def printed(notebook: Any) -> list[str]:
-    """What the cells of a notebook print and show as text."""
+    """Return the printed and shown text of the cells of a notebook."""
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
     return [one["text"] if "text" in one else one["data"]["text/plain"] for one in outputs]
 

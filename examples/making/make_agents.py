@@ -19,7 +19,7 @@ import polars as pl
 
 CITIES = ["Bern", "Cork", "Graz", "Lyon", "Oslo", "Turin"]
 AGENTS = {"quick": 0.35, "careful": 0.1}
-"""Agent -> chance that it does not check the dates."""
+"""Agent -> probability that it does not check the dates."""
 
 
 def expected(chance: random.Random) -> list[dict[str, Any]]:
@@ -48,7 +48,7 @@ def called(calls: list[dict[str, Any]], skips: float, chance: random.Random) -> 
 
 
 def conversations(agent: str) -> pl.DataFrame:
-    """Calls of one agent; the expected ones are the same for both."""
+    """Return calls of one agent; the expected ones are the same for both."""
     chance, own = random.Random(3), random.Random(agent)
     rows = []
     for i in range(120):

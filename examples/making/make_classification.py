@@ -4,10 +4,10 @@
 
 writes predictions.parquet, groundtruths.parquet and urgent.parquet into `examples/classification/`
 (or FOLDER). Predictions and ground truths are two long tables: one score per message and subject,
-one true subject per message and where the message came from. `urgent.parquet` is one table of the
-same messages with a binary truth and its score. The imagined classifier is surer of what was
-typed than of what was spoken; one message has no prediction and one has no true subject. The seed
-is fixed: the same versions of NumPy and Polars write the same bytes.
+one true subject per message and the channel of the message. `urgent.parquet` is one table of the
+same messages with a binary truth and its score. The simulated classifier is more certain about
+typed than about spoken messages; one message has no prediction and one has no true subject. The
+seed is fixed: the same versions of NumPy and Polars write the same bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parents[1]
 SEED = 11
 MESSAGES = 200
 UNPREDICTED, UNLABELLED = 57, 141  # messages without a prediction, without a ground truth
-DIGITS = 3  # of scores, so that some tie
+DIGITS = 3  # of scores, so that some are tied
 
 LABELS = {"billing": 0.45, "technical": 0.35, "account": 0.2}  # share of messages
 SOURCES = {"email": (0.5, 1.0), "chat": (0.3, 1.3), "phone": (0.2, 1.9)}  # share, noise
@@ -30,7 +30,7 @@ URGENT = 0.25  # share of messages
 
 
 def probabilities(rng: np.random.Generator, label: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """Scores [n, 3] that add up to 1 in whole units of the last digit."""
+    """Return scores [n, 3] that add up to 1 in integer units of the last digit."""
     logit = 2.0 * np.eye(len(LABELS))[label] + rng.normal(0.0, 1.0, (len(label), len(LABELS)))
     logit += (noise[:, None] - 1.0) * rng.normal(0.0, 1.5, logit.shape)
     share = np.exp(logit) / np.exp(logit).sum(axis=1, keepdims=True)
@@ -40,7 +40,7 @@ def probabilities(rng: np.random.Generator, label: np.ndarray, noise: np.ndarray
 
 
 def frames() -> dict[str, pl.DataFrame]:
-    """The three tables, by file name without its ending."""
+    """Return the three tables, by file name without its extension."""
     rng = np.random.default_rng(SEED)
     share, noise = np.array(list(SOURCES.values())).T
     source = rng.choice(len(SOURCES), size=MESSAGES, p=share)

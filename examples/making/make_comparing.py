@@ -2,11 +2,11 @@
 
     python examples/making/make_comparing.py [FOLDER]
 
-writes groundtruths, old, new and small (.parquet) into `examples/comparing/` (or FOLDER).
-Frames of a video show the same few objects a moment later, and what a detector does not see in one
-frame it hardly sees in the next: frames are not independent, videos are. By night the new detector
-is better and the small one worse; by day all are alike. The seed is fixed: the same versions of
-NumPy and Polars write the same bytes.
+writes groundtruths, old, new and small (.parquet) into `examples/comparing/` (or FOLDER). Frames of
+a video show the same few objects at successive times, and a detector that misses an object in one
+frame mostly misses it in the next: frames are not independent, videos are. At night the new
+detector is better and the small one worse; by day all are alike. The seed is fixed: the same
+versions of NumPy and Polars write the same bytes.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ import polars as pl
 
 HERE = Path(__file__).resolve().parents[1]
 SEED = 6
-VIDEOS, FRAMES = 30, 6  # frames a video
+VIDEOS, FRAMES = 30, 6  # frames per video
 NIGHT = 0.4  # share of videos
 WIDTH, HEIGHT = 1280, 720  # pixels
 CORNERS = ["xmin", "ymin", "xmax", "ymax"]
 
 LABELS = {"car": (0.5, 120, 70), "person": (0.35, 35, 90), "cyclist": (0.15, 60, 95)}
 """Share of objects, width and height in pixels."""
-RUNS = {"old": 0.0, "new": 0.6, "small": -1.5}  # how much more is seen by night
+RUNS = {"old": 0.0, "new": 0.6, "small": -1.5}  # additional share detected at night
 
 
 def tracks(rng: np.random.Generator) -> pl.DataFrame:
-    """A row for each object of a video, with how hard it is to see."""
+    """Return one row per object of a video, with its difficulty."""
     share, width, height = np.array(list(LABELS.values())).T
     video = np.repeat(np.arange(VIDEOS), rng.integers(1, 5, VIDEOS))
     label = rng.choice(len(LABELS), size=video.size, p=share)
@@ -53,7 +53,7 @@ def tracks(rng: np.random.Generator) -> pl.DataFrame:
 
 
 def boxes(rng: np.random.Generator, x: pl.DataFrame, error: float) -> pl.DataFrame:
-    """Corners in whole pixels, off by some share of the size."""
+    """Return corners in integer pixels, with an error relative to the size."""
     moved = rng.normal(0.0, 1.0, (len(x), 4)) * error
     left = x["x"] + x["speed"] * x["frame"] + moved[:, 0] * x["width"]
     top = x["y"] + moved[:, 1] * x["height"]
@@ -69,8 +69,8 @@ def boxes(rng: np.random.Generator, x: pl.DataFrame, error: float) -> pl.DataFra
 
 
 def detected(rng: np.random.Generator, shown: pl.DataFrame, skill: float) -> pl.DataFrame:
-    """What a detector makes of the objects, and what it sees that is not there."""
-    own = rng.normal(0.0, 0.5, VIDEOS)[shown["video"]]  # what suits this detector
+    """Return the detections of a detector, including false positives."""
+    own = rng.normal(0.0, 0.5, VIDEOS)[shown["video"]]  # what this detector is good at
     chance = np.random.default_rng(SEED).normal(0.0, 0.7, len(shown))  # the same for all
     seen = 1.6 - shown["hard"] + skill * shown["night"] + own + chance
     there = boxes(rng, shown, 0.06).with_columns(seen=seen)
@@ -81,7 +81,7 @@ def detected(rng: np.random.Generator, shown: pl.DataFrame, skill: float) -> pl.
 
 
 def frames() -> dict[str, pl.DataFrame]:
-    """The four tables, by file name without its ending."""
+    """Return the four tables, by file name without its extension."""
     rng = np.random.default_rng(SEED)
     shown = tracks(rng).join(pl.DataFrame({"frame": np.arange(FRAMES)}), how="cross")
     named = {"video": pl.format("video_{}", pl.col("video").cast(pl.String).str.zfill(2))}

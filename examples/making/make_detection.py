@@ -3,10 +3,10 @@
     python examples/making/make_detection.py [FOLDER]
 
 writes predictions.parquet, groundtruths.parquet and datums.parquet into `examples/detection/` (or
-FOLDER). Objects stand on flat ground before a pinhole camera, so their boxes are as large as their
-distance makes them; the imagined detector misses some, finds some twice, takes some for another
-class, sees things that are not there, and does all of this more often in fog and rain. The seed is
-fixed: the same versions of NumPy and Polars write the same bytes.
+FOLDER). Objects are on flat ground before a pinhole camera, so the size of boxes follows from their
+distance. The simulated detector misses some, finds some twice, confuses some classes, has false
+positives, and does all of this more often in fog and rain. The seed is fixed: the same versions of
+NumPy and Polars write the same bytes.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ WEATHER = {"clear": (0.5, 0.8), "rain": (0.3, 1.25), "fog": (0.2, 1.6)}  # share
 
 
 def street(rng: np.random.Generator) -> Objects:
-    """About 300 objects, sorted by frame; boxes [n, 4] in whole pixels."""
+    """Return about 300 objects, sorted by frame; boxes [n, 4] in integer pixels."""
     per_frame = spread(rng, FRAMES, 310, shape=4.0, empty=0.03)
     share, width, height, lift = np.array(list(LABELS.values())).T
     frame = np.repeat(np.arange(FRAMES), per_frame)
     label = rng.choice(len(LABELS), size=len(frame), p=share)
-    distance = rng.uniform(1.0, 3.6, len(frame)) ** 3 + 5.0  # metres, most of them near
+    distance = rng.uniform(1.0, 3.6, len(frame)) ** 3 + 5.0  # metres; most objects are close
     scale = FOCAL / distance  # pixels per metre
     extent = np.stack([width[label], height[label]], axis=1) * scale[:, None]
     extent *= np.exp(rng.normal(0.0, [0.18, 0.06], (len(frame), 2)))
@@ -58,7 +58,7 @@ def street(rng: np.random.Generator) -> Objects:
 
 
 def frames() -> dict[str, pl.DataFrame]:
-    """The three tables, by file name without its ending."""
+    """Return the three tables, by file name without its extension."""
     rng = np.random.default_rng(SEED)
     share, factor = np.array(list(WEATHER.values())).T
     weather = rng.choice(len(WEATHER), size=FRAMES, p=share)

@@ -4,8 +4,8 @@
 
 writes `night=DATE/predictions.parquet`, `groundtruths.parquet` and `datums.parquet` for three dates
 into `examples/jobs/tables/` (or FOLDER). Every night has the frames of the detection example under
-ids of its own, their predictions moved a little; in the third, most pedestrians by fog are missed.
-The seed is fixed: the same versions of NumPy and Polars write the same bytes.
+new ids, with predictions shifted a little; in the third, most pedestrians in fog are missed. The
+seed is fixed: the same versions of NumPy and Polars write the same bytes.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ BOX = ("xmin", "ymin", "xmax", "ymax")
 
 
 def night(date: str, drawn: np.random.Generator) -> dict[str, pl.DataFrame]:
-    """The three tables of one night."""
+    """Return the three tables of one night."""
     named = (pl.lit(f"{date}_") + pl.col("datum_id")).alias("datum_id")
     tables = {
         name: pl.read_parquet(SOURCE / f"{name}.parquet").with_columns(named)
         for name in ("predictions", "groundtruths", "datums")
     }
-    # Numbered anew every night, which would stand twice once nights are read together.
+    # Ids restart every night, so they would repeat if nights are read together.
     tables["groundtruths"] = tables["groundtruths"].drop("annotation_id")
     predictions = tables["predictions"].join(
         tables["datums"].select("datum_id", "weather"), on="datum_id", how="left",

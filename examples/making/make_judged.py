@@ -2,10 +2,10 @@
 
     python examples/making/make_judged.py [FOLDER]
 
-``answers.parquet`` is what a judge reads: a row an answer. ``verdicts.parquet`` is what one said of
-24 answers, errors and all; the verdicts are made up, with a fixed seed. ``many.parquet`` is one
-verdict on each of 4,000 answers, by a judge that finds 92 % of the faithful and 55 % of the other
-ones; ``labels.parquet`` is the frame ``to_label`` of it, filled in.
+``answers.parquet`` is the input of a judge: one row per answer. ``verdicts.parquet`` has the
+verdicts on 24 answers, including errors; they are synthetic, with a fixed seed. ``many.parquet`` is
+one verdict on each of 4,000 answers, by a judge that is right on 92 % of the faithful ones and 55 %
+of the others; ``labels.parquet`` is its frame ``to_label``, filled in.
 """
 
 from __future__ import annotations
@@ -61,14 +61,14 @@ METRICS = {
 
 
 def answers() -> pl.DataFrame:
-    """What a judge reads."""
+    """Return the input of a judge."""
     names = ("topic", "query", "text", "contexts", "reference")
     rows = [dict(zip(names, row, strict=True)) for row in ANSWERS]
     return pl.DataFrame(rows).with_row_index("datum_id").with_columns(pl.col("datum_id").cast(int))
 
 
 def verdicts() -> pl.DataFrame:
-    """What a judge might have said."""
+    """Return possible verdicts of a judge."""
     chance = random.Random(7)
     rows: list[dict[str, Any]] = []
     for datum in range(24):
@@ -98,7 +98,7 @@ def verdicts() -> pl.DataFrame:
 
 
 def many() -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Verdicts on many answers, and labels of 200."""
+    """Return verdicts on many answers, and labels of 200."""
     chance = random.Random(11)
     truth = [chance.random() < 0.62 for _ in range(4000)]
     words = ["yes" if chance.random() < (0.92 if one else 0.45) else "no" for one in truth]

@@ -1,9 +1,9 @@
-"""Make the bundled keypoint example: 24 photographs of people, and where a model sees their joints.
+"""Make the bundled keypoint example: 24 photographs of people, and a model's keypoints.
 
 Run with ``python examples/making/make_keypoints.py [FOLDER]``; writes `people.json` (COCO's
 keypoint annotations of one category, images with a slice field `crowding`) and `found.json`
-(results) into `examples/keypoints/` (or FOLDER). Coordinates are whole pixels. Of people in crowds
-many joints are hidden; the model jitters, mixes left and right up and misses some people.
+(results) into `examples/keypoints/` (or FOLDER). Coordinates are integer pixels. Many joints of
+people in crowds are hidden; the model is noisy, swaps left and right and misses some people.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 JOINTS = ("eye", "ear", "shoulder", "elbow", "wrist", "hip", "knee", "ankle")
 NAMES = ["nose", *(f"{side}_{joint}" for joint in JOINTS for side in ("left", "right"))]
-# A standing person, one unit high: x to the right of the picture, which is the person's left.
+# A standing person of height 1; x to the right of the image is the person's left.
 POSE = np.array(
     [(0, 6), (3, 4), (-3, 4), (6, 6), (-6, 6), (12, 20), (-12, 20), (17, 36), (-17, 36), (18, 50),
      (-18, 50), (8, 52), (-8, 52), (9, 74), (-9, 74), (9, 96), (-9, 96)]
@@ -27,7 +27,7 @@ CROWDING = ("alone", "few", "crowd")
 
 
 def person(rng: np.random.Generator, hidden: float) -> tuple[np.ndarray, np.ndarray, float]:
-    """Joints int64 [17, 2], visibility int64 [17] and height in pixels."""
+    """Return joints int64 [17, 2], visibility int64 [17] and height in pixels."""
     height = float(rng.choice([70, 120, 220]) * rng.uniform(0.8, 1.2))
     pose = POSE + rng.normal(0, 0.02, POSE.shape)
     points = np.round(pose * height + rng.uniform([60, 10], [580, 470 - height])).astype(int)
@@ -36,7 +36,7 @@ def person(rng: np.random.Generator, hidden: float) -> tuple[np.ndarray, np.ndar
 
 
 def make(rng: np.random.Generator) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Annotations and results."""
+    """Return annotations and results."""
     images, truths, found = [], [], []
     for image in range(1, 25):
         crowding = CROWDING[image % 3]

@@ -1,6 +1,6 @@
-"""Write tables for examples of the metrics for which no other bundled table has the columns.
+"""Write tables for examples of metrics that need columns which no other bundled table has.
 
-Run it with the folder to write to; without one it writes beside itself, in ``metrics``.
+The argument is the folder to write to; by default it is ``metrics``, in the folder above.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ JUDGED = {
 
 
 def verdicts() -> pl.DataFrame:
-    """Verdicts of the judged metrics that ``judged/verdicts.parquet`` lacks: a datum each."""
+    """Return verdicts of the judged metrics missing in ``judged/verdicts.parquet``."""
     rows = [
         {"datum_id": 0, "metric": metric, "step": step, "verdict": word}
         for metric, steps in JUDGED.items()
@@ -35,7 +35,7 @@ def verdicts() -> pl.DataFrame:
 
 
 def forecasts() -> pl.DataFrame:
-    """Forecasts with quantiles, samples, intervals, scales and groups."""
+    """Return forecasts with quantiles, samples, intervals, scales and groups."""
     rng = np.random.default_rng(3)
     n = 40
     target = rng.normal(50, 10, n).round(1)
@@ -59,7 +59,7 @@ def forecasts() -> pl.DataFrame:
 
 
 def texts() -> pl.DataFrame:
-    """Answers with the vectors that a model made of them, and contexts."""
+    """Return answers with the embeddings of a model, and contexts."""
     rng = np.random.default_rng(4)
     own = rng.normal(size=(6, 8)).round(2)
     chain = "The chain is cleaned every month."
@@ -89,7 +89,7 @@ def texts() -> pl.DataFrame:
 
 
 def solids() -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Boxes in space with velocities and attributes, and what was found of them."""
+    """Return 3-D boxes with velocities and attributes, and detections of them."""
     rng = np.random.default_rng(5)
     n = 24
     truth = pl.DataFrame(
@@ -117,7 +117,7 @@ def solids() -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def streets() -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Cars as KITTI labels them, and what was found of them."""
+    """Return cars in KITTI's labels, and detections of them."""
     rng = np.random.default_rng(6)
     n = 60
     truth = pl.DataFrame(
@@ -138,7 +138,7 @@ def streets() -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def main(folder: Path) -> None:
-    """Write them all, and the labels of the bundled detections with frequencies."""
+    """Write all of them, and the labels of the bundled detections with frequencies."""
     folder.mkdir(parents=True, exist_ok=True)
     truth, found = solids()
     cars, found_cars = streets()

@@ -1,12 +1,12 @@
-"""Make the bundled panoptic example: 10 tiny street scenes as COCO has them, JSON beside pictures.
+"""Make the bundled panoptic example: 10 tiny street scenes in COCO's format, JSON and images.
 
     python examples/making/make_panoptic.py [FOLDER]
 
-writes `truth.json` and `predicted.json` with a folder of PNGs of their name, and `scenes.parquet`,
-into `examples/panoptic/` (or FOLDER). Colours are ids, R + 256 G + 65536 B, black is void. Road and
-sky are stuff, cars and people things; a crowd of people stands in some scenes. The imagined network
-shifts outlines, merges some cars, misses some people, and does worse by night. The seed is fixed:
-the same versions of NumPy, Polars and GDAL write the same bytes.
+writes `truth.json` and `predicted.json`, each with a folder of PNGs of the same name, and
+`scenes.parquet`, into `examples/panoptic/` (or FOLDER). Colours are ids, R + 256 G + 65536 B, black
+is void. Road and sky are stuff, cars and people things; some scenes have a crowd of people. The
+simulated network shifts outlines, merges some cars, misses some people, and is worse at night. The
+seed is fixed: the same versions of NumPy, Polars and GDAL write the same bytes.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ Segment = tuple[int, int, bool]  # category, id, whether it is a crowd
 
 
 def block(ids: np.ndarray, one: int, top: int, left: int, height: int, width: int) -> None:
-    """Paint a block, as far as it lies in the picture."""
+    """Paint the part of a block that is inside the image."""
     ids[max(top, 0) : max(top + height, 0), max(left, 0) : max(left + width, 0)] = one
 
 
 def scene(
     rng: np.random.Generator, hard: float
 ) -> tuple[tuple[np.ndarray, list[Segment]], tuple[np.ndarray, list[Segment]]]:
-    """Map and segments of truth and prediction."""
+    """Return map and segments of truth and prediction."""
     numbers = iter(rng.choice(1 << 24, 40, replace=False).tolist())
     horizon = int(rng.integers(18, 26))
     truth, found = (np.zeros((HEIGHT, WIDTH), np.int64) for _ in range(2))
@@ -79,7 +79,7 @@ def scene(
 
 
 def write(path: Path, ids: np.ndarray) -> None:
-    """A PNG whose colours are ids."""
+    """Write a PNG whose colours are ids."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
@@ -89,7 +89,7 @@ def write(path: Path, ids: np.ndarray) -> None:
 
 
 def annotation(image: int, name: str, ids: np.ndarray, segments: list[Segment]) -> dict:
-    """What stands in the JSON of one image; segments that others hide are left out."""
+    """Return the JSON of one image; segments hidden by others are omitted."""
     infos = [
         {"id": one, "category_id": category, "iscrowd": int(crowd), "area": int((ids == one).sum())}
         for category, one, crowd in segments

@@ -19,7 +19,7 @@ STRENGTHS = {"ada": 1.0, "bell": 0.5, "curie": 0.0, "darwin": -0.75, "euler": -0
 
 
 def comparisons() -> pl.DataFrame:
-    """Three comparisons per prompt."""
+    """Return three comparisons per prompt."""
     chance = random.Random(5)
     rows = []
     for prompt in range(200):

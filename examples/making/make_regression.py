@@ -1,6 +1,6 @@
-"""Write the example tables of regression: what shops sold, and what was forecast.
+"""Write the example tables of regression: sales of shops, and forecasts of them.
 
-Run it with the folder to write to; without one it writes beside itself, in ``regression``.
+The argument is the folder to write to; by default it is ``regression``, in the folder above.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ HERE = Path(__file__).resolve().parent.parent
 
 
 def forecasts() -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Six series of eight weeks, and forecasts of the next two as Nixtla's tools name columns."""
+    """Return six series of eight weeks, and forecasts of two more weeks in Nixtla's layout."""
     rng = np.random.default_rng(5)
     weeks, ahead = 8, 14
     rows, history = [], []
@@ -47,8 +47,10 @@ def forecasts() -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def main(folder: Path) -> None:
-    """Write ``sales.parquet``: a row a shop and day, of two horizons, with intervals; forecasts
-    of other series with what they were trained on."""
+    """Write ``sales.parquet``, with one row per shop and day, and the forecasts of other series.
+
+    Sales have two horizons and intervals; forecasts come with their training data.
+    """
     rng = np.random.default_rng(11)
     shops, days = 12, 20
     usual = rng.lognormal(4, 0.5, shops).repeat(days)

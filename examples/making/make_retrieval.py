@@ -1,15 +1,14 @@
-"""Make the bundled retrieval example: 50 questions put to the handbook of a bicycle workshop.
+"""Make the bundled retrieval example: 50 questions about the handbook of a bicycle workshop.
 
     python examples/making/make_retrieval.py [FOLDER]
 
 writes run.parquet, qrels.parquet and contexts.parquet into `examples/retrieval/` (or FOLDER). The
-run holds up to 20 pages of the handbook per question with the score of an imagined search engine,
-the qrels how relevant (0 to 2) some of them were judged, and which part of the workshop asks. The
-engine does better with the names of parts than with complaints; scores have two digits, so that
-some tie; one question got no answer and one was never judged. `contexts.parquet` is one table of
-12 of the questions with the passages a chatbot was given beside those it should have been given:
-some are cut short, some are of another page. The seed is fixed: the same versions of NumPy and
-Polars write the same bytes.
+run contains up to 20 pages of the handbook per question with the score of a simulated search
+engine; the qrels contain the judged relevance (0 to 2) of some of them, and the department that
+asks. The engine is better with names of parts than with complaints; scores have two digits, so that
+some are tied. One question got no answer and one was never judged. `contexts.parquet` is one table
+of 12 questions with the passages given to a chatbot and the relevant ones: some are truncated, some
+are of another page. The seed is fixed: the same versions of NumPy and Polars write the same bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ SEED = 23
 QUESTIONS, PAGES, DEPTH, JUDGED = 50, 400, 20, 12
 UNANSWERED, UNJUDGED = 17, 41  # questions without a list, without a judgment
 RELEVANCE = (0.6, 0.25, 0.15)  # shares of relevance 0, 1, 2 among judged pages
-KINDS = {"part": (0.6, 2.2), "complaint": (0.4, 1.2)}  # share, how well relevance shows in scores
+KINDS = {"part": (0.6, 2.2), "complaint": (0.4, 1.2)}  # share, correlation of scores with relevance
 
 PARTS = ("chain", "brake pad", "tyre", "saddle", "bottom bracket", "spoke", "derailleur", "hub")
 FACTS = (
@@ -39,7 +38,7 @@ PASSAGES = 4
 
 
 def searched(rng: np.random.Generator) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Run and qrels."""
+    """Return run and qrels."""
     share, clarity = np.array(list(KINDS.values())).T
     kind = rng.choice(len(KINDS), size=QUESTIONS, p=share)
     names = np.array(list(KINDS))
@@ -67,7 +66,7 @@ def searched(rng: np.random.Generator) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def chatted(rng: np.random.Generator) -> pl.DataFrame:
-    """One row a question, with passages retrieved and passages wanted."""
+    """Return one row per question, with retrieved and relevant passages."""
     rows = []
     for chat in range(CHATS):
         part = PARTS[rng.integers(len(PARTS))]
@@ -77,7 +76,7 @@ def chatted(rng: np.random.Generator) -> pl.DataFrame:
         pool = [
             *wanted,
             *(fact.format(part=other) for fact in FACTS),
-            wanted[0].rsplit(" ", 2)[0],  # cut short
+            wanted[0].rsplit(" ", 2)[0],  # truncated
         ]
         order = rng.permutation(len(pool))[:PASSAGES]
         rows.append((f"chat_{chat + 1:02d}", [pool[i] for i in order], wanted))
@@ -87,7 +86,7 @@ def chatted(rng: np.random.Generator) -> pl.DataFrame:
 
 
 def frames() -> dict[str, pl.DataFrame]:
-    """The three tables, by file name without its ending."""
+    """Return the three tables, by file name without its extension."""
     rng = np.random.default_rng(SEED)
     run, qrels = searched(rng)
     return {"run": run, "qrels": qrels, "contexts": chatted(rng)}

@@ -1,13 +1,13 @@
-"""Make the bundled segmentation example: 12 tiny street scenes, by day and by night.
+"""Make the bundled segmentation example: 12 tiny street scenes, by day and at night.
 
     python examples/making/make_segmentation.py [FOLDER]
 
-writes label maps as PNG into `truth/` and `predicted/` of `examples/segmentation/` (or FOLDER), and
-truth.parquet, predicted.parquet, labels.parquet, scenes.parquet and masks.parquet beside them.
-Index 0 is void (the frame of the picture, which nobody labelled), 1 to 5 are sky, building, road,
-tree and car. The imagined network shifts outlines by a pixel or two and takes some cars for
-building, more of them by night. `masks.parquet` holds the same predictions as run-length masks, a
-row a label. The seed is fixed: the same versions of NumPy, Polars and GDAL write the same bytes.
+writes label maps as PNG into `truth/` and `predicted/` of `examples/segmentation/` (or FOLDER),
+with truth.parquet, predicted.parquet, labels.parquet, scenes.parquet and masks.parquet. Index 0 is
+void (the unlabelled border of the image), 1 to 5 are sky, building, road, tree and car. The
+simulated network shifts outlines by a pixel or two and labels some cars as building, more of them
+at night. `masks.parquet` contains the same predictions as run-length masks, one row per label. The
+seed is fixed: the same versions of NumPy, Polars and GDAL write the same bytes.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ SCENES, HEIGHT, WIDTH = 12, 48, 64
 LABELS = ("sky", "building", "road", "tree", "car")  # index 1, 2, ...
 SKY, BUILDING, ROAD, TREE, CAR = range(1, 6)
 FRAME = 1  # pixels of void around a scene
-LIGHT = {"day": 0.1, "night": 0.35}  # share of cars that are taken for building
+LIGHT = {"day": 0.1, "night": 0.35}  # share of cars that are labelled as building
 
 
 def block(pixels: np.ndarray, index: int, top: int, left: int, height: int, width: int) -> None:
-    """Paint a block, as far as it lies in the picture."""
+    """Paint the part of a block that is inside the image."""
     pixels[max(top, 0) : max(top + height, 0), max(left, 0) : max(left + width, 0)] = index
 
 
 def scene(rng: np.random.Generator, missed: float) -> tuple[np.ndarray, np.ndarray]:
-    """Truth and prediction."""
+    """Return truth and prediction."""
     truth = np.full((HEIGHT, WIDTH), SKY, np.uint8)
     horizon = int(rng.integers(18, 26))
     truth[horizon:] = ROAD
@@ -56,14 +56,14 @@ def scene(rng: np.random.Generator, missed: float) -> tuple[np.ndarray, np.ndarr
 
 
 def runs(mask: np.ndarray) -> list[int]:
-    """Counts of zeros and ones in turn, down the columns, zeros first (COCO's order)."""
+    """Return alternating counts of zeros and ones in column order, zeros first (COCO's order)."""
     flat = np.concatenate([[0], mask.T.ravel(), [0]])
     edges = np.flatnonzero(np.diff(flat))
     return np.diff(np.concatenate([[0], edges, [mask.size]])).tolist()
 
 
 def write(path: Path, pixels: np.ndarray) -> None:
-    """A PNG of one band."""
+    """Write a PNG of one band."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)

@@ -2,8 +2,8 @@
 
     python examples/making/make_spans.py [FOLDER]
 
-The tagger cuts every seventh entity short, takes every ninth for another type, and finds a few that
-are not there. The detector moves the ends of segments by up to a quarter of their length. Seeded.
+The tagger truncates every seventh entity, gives every ninth another type, and has a few false
+positives. The detector moves the bounds of segments by up to a quarter of their length. Seeded.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Make the bundled text example: 60 answers of an imagined assistant about a bicycle workshop.
+"""Make the bundled text example: 60 answers of a simulated assistant about a bicycle workshop.
 
     python examples/making/make_text.py [FOLDER]
 
 writes answers.parquet, predictions.parquet and references.parquet into `examples/text/` (or
-FOLDER). `answers.parquet` is one table: the question's id, its subject, what was answered and the
-answers a person accepts (one or two). The other two hold the same texts as two tables, one row per
+FOLDER). `answers.parquet` is one table: the question's id, its subject, the answer and the answers
+a person accepts (one or two). The other two contain the same texts as two tables, one row per
 answer and one per accepted answer; one question was never answered and one has no accepted answer.
-Answers are accepted ones with words replaced, left out or moved. The seed is fixed: the same
+Answers are accepted ones with words replaced, deleted or moved. The seed is fixed: the same
 versions of NumPy and Polars write the same bytes.
 """
 
@@ -23,7 +23,7 @@ SEED = 31
 QUESTIONS = 60
 UNANSWERED, UNACCEPTED = 11, 47
 
-SUBJECTS = {"opening hours": 0.05, "repairs": 0.2, "prices": 0.35}  # share of words that go wrong
+SUBJECTS = {"opening hours": 0.05, "repairs": 0.2, "prices": 0.35}  # share of changed words
 PARTS = ("chain", "brake pads", "rear tyre", "saddle", "bottom bracket", "gear cable", "front hub")
 SENTENCES = {
     "opening hours": (
@@ -43,7 +43,7 @@ OTHERS = ("perhaps", "usually", "the", "customers", "a", "quickly", "repairing",
 
 
 def spoiled(rng: np.random.Generator, text: str, share: float) -> str:
-    """A text with some of its words replaced or left out, and sometimes its end moved first."""
+    """Replace or delete some words of a text; sometimes its end is moved first."""
     words = []
     for word in text.split():
         dice = rng.random()
@@ -57,7 +57,7 @@ def spoiled(rng: np.random.Generator, text: str, share: float) -> str:
 
 
 def answers() -> pl.DataFrame:
-    """One row a question."""
+    """Return one row per question."""
     rng = np.random.default_rng(SEED)
     rows = []
     for question in range(QUESTIONS):
@@ -77,7 +77,7 @@ def answers() -> pl.DataFrame:
 
 
 def frames() -> dict[str, pl.DataFrame]:
-    """The three tables, by file name without its ending."""
+    """Return the three tables, by file name without its extension."""
     one = answers()
     plain = one.rename({"question_id": "datum_id", "answer": "text"})
     return {

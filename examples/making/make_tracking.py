@@ -3,8 +3,8 @@
     python examples/making/make_tracking.py [FOLDER]
 
 writes `truth.parquet`, `tracks.parquet` and `scenes.parquet` into `examples/tracking/` (or FOLDER).
-The imagined tracker loses objects for a few frames, gives some another id when they come back, and
-does worse by night. The seed is fixed: the same versions of NumPy and Polars write the same bytes.
+The simulated tracker loses objects for a few frames, gives some another id when they come back, and
+is worse at night. The seed is fixed: the same versions of NumPy and Polars write the same bytes.
 """
 
 from __future__ import annotations

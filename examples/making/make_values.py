@@ -1,9 +1,9 @@
-"""Make the bundled example of values: scores that another tool gave to translations of two models.
+"""Make the bundled example of values: scores of translations by two models, from another tool.
 
     python examples/making/make_values.py [FOLDER]
 
-``small.parquet`` and ``large.parquet`` have a row per segment: a quality score, the latency in
-milliseconds and whether a check passed. The numbers are made up, with a fixed seed.
+``small.parquet`` and ``large.parquet`` have one row per segment: a quality score, the latency in
+milliseconds and whether a check passed. The values are synthetic, with a fixed seed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ N = 240
 
 
 def tables() -> dict[str, pl.DataFrame]:
-    """Both models on the same segments: the large one is better and slower."""
+    """Return both models on the same segments: the large one is better and slower."""
     rng = np.random.default_rng(8)
     hard = rng.normal(0, 0.06, N)
     document = np.arange(N) // 6

@@ -1,4 +1,4 @@
-"""The step of the action: install, score, judge, and tell GitHub. Inputs are in the environment."""
+"""Step of the action: install, score, check gates, and report to GitHub. Inputs are variables."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ STATUS = {0: "passed", 1: "failed"}
 
 
 def given(name: str) -> str:
-    """An input of the action; empty where it was left out."""
+    """Return an input of the action; empty if it was omitted."""
     return os.environ.get(f"INPUT_{name}", "").strip()
 
 
 def options() -> list[str]:
-    """The options of both runs; with intervals where gates ask for them, as ``score`` makes them
-    of a run with gates alone."""
+    """Return the options of both runs, with intervals if gates use ``surely``, as in ``score``."""
     said = shlex.split(given("OPTIONS"))
     sure = re.search(r"\bsurely\b", given("FAIL_UNDER") + given("FAIL_IF"), re.IGNORECASE)
     told = any(word.startswith("--intervals") for word in said)
@@ -27,13 +26,13 @@ def options() -> list[str]:
 
 
 def lines(name: str, option: str) -> list[str]:
-    """An option for every line of an input."""
+    """Return one option per line of an input."""
     gates = (line.strip() for line in given(name).splitlines())
     return [word for gate in gates if gate for word in (option, gate)]
 
 
 def install() -> int:
-    """Install what the input ``version`` says; the exit status."""
+    """Install the version of the input ``version``; return the exit status."""
     wanted = given("VERSION")
     if not wanted:
         return 0
@@ -42,14 +41,14 @@ def install() -> int:
 
 
 def score(predictions: str, out: Path, *more: str) -> int:
-    """Score predictions by the inputs and write the result into a folder; the exit status."""
+    """Score predictions by the inputs, write the result, and return the exit status."""
     sides = [predictions, *filter(None, [given("GROUND_TRUTHS")])]
     words = [*options(), "--out", str(out), "--overwrite", *more, "--", *sides]
     return subprocess.call([sys.executable, "-m", "evalengine", "score", *words])
 
 
 def run(report: Path) -> int:
-    """The whole step; the exit status."""
+    """Run the complete step; return the exit status."""
     status = install()
     if status:
         return status

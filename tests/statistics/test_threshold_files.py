@@ -78,7 +78,7 @@ class TestFiles:
         assert ee.load(tmp_path / "run").options == whole.options
 
     def test_labels_are_decided(self) -> None:
-        """The best label among those above their thresholds is chosen; multilabel ones are separate."""
+        """The best label above its threshold is chosen; multilabel ones are separate."""
         rng = np.random.default_rng(2)
         p, y = rng.dirichlet(np.ones(3), 200), rng.integers(0, 3, 200)
         own = np.array([0.8, 0.5, 0.6])

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible embeddings endpoint on the loopback, with scripted vectors and faults."""
+"""OpenAI-compatible embeddings endpoint on loopback, with scripted vectors and faults."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from loopback import Handler, Loopback, served
 
 Vectors = Callable[[list[str]], list[list[float]]]
 Fault = Callable[[dict[str, Any], int], tuple[int, dict[str, str], Any] | None]
-"""From a request's body, and how many came before it, to status, headers and body of an answer
-instead of the usual one; or None."""
+"""Function of a request's body and the number of earlier requests.
+
+It returns status, headers and body of an answer that replaces the usual one, or None.
+"""
 
 
 def letters(texts: list[str]) -> list[list[float]]:
-    """How often each of a few letters stands in a text."""
+    """Return how often each of a few letters occurs in a text."""
     return [[float(text.count(one)) for one in "aeio"] for text in texts]
 
 
 class Server(Loopback):
-    """The server.
+    """Server of embeddings.
 
     Attributes:
         requests: bodies in the order they came.
@@ -40,7 +42,7 @@ class Server(Loopback):
         self.url = f"http://{self.at}/v1"
 
     def answer(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The vectors in reverse order, since their index counts and not their place."""
+        """Send the vectors in reverse order, because their index counts and not their position."""
         data: list[dict[str, Any]] = []
         for i, vector in enumerate(self.vectors(body["input"])):
             packed: Any = vector[: body.get("dimensions")]
@@ -76,6 +78,6 @@ class _Handler(Handler):
 def serving(
     vectors: Vectors = letters, fault: Fault = lambda body, before: None, form: str = "float"
 ) -> Iterator[Server]:
-    """The server while it is needed."""
+    """Run the server during a ``with`` block."""
     with served(Server(vectors, fault, form)) as server:
         yield server

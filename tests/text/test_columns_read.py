@@ -1,4 +1,4 @@
-"""Columns that metrics read, the task that follows from these, and what is said of the others."""
+"""Columns that metrics read, the task inferred from them, and notes about the others."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_groups_and_aliases_need_no_references(names):
     assert "empty reference" not in str(ee.score(ALONE, metrics=names).notes)
 
 
-def test_metrics_that_read_references_ask_for_them():
+def test_metrics_that_read_references_require_them():
     with pytest.raises(InputError, match="'reference' is missing"):
         ee.score(ALONE, metrics=["FleschReadingEase", "WER"], task="text")
     with pytest.raises(InputError, match="'reference' is missing"):
@@ -45,13 +45,13 @@ def test_metrics_that_read_references_ask_for_them():
 
 @pytest.mark.parametrize("written", ["text", "answer", "response", "model_output"])
 @pytest.mark.parametrize("expected", ["ground_truth", "expected", "target", "gold"])
-def test_references_that_labels_are_also_called(written, expected):
+def test_references_under_a_name_of_labels(written, expected):
     table = pl.DataFrame({written: ["the cat"], expected: ["a cat"]})
     assert ee.score(table, metrics="WER").value("WER") == 0.5
     assert ee.score(table).task == "text"
 
 
-def test_metrics_tell_between_tasks_that_the_columns_fit():
+def test_metrics_decide_between_tasks_that_the_columns_fit():
     table = pl.DataFrame({"prediction": ["a", "b"], "target": ["a", "c"]})
     assert ee.score(table).task == "classification"
     assert ee.score(table, metrics="Accuracy").task == "classification"
@@ -60,7 +60,7 @@ def test_metrics_tell_between_tasks_that_the_columns_fit():
         ee.score(table, metrics=["WER", "Accuracy"])
 
 
-def test_null_texts_say_how_to_skip_them():
+def test_null_texts_are_refused_with_a_remedy():
     table = pl.DataFrame({"text": ["a", None], "reference": ["a", "b"]})
     with refused("null_values", side="table", column="text", count=1, rows=[1]):
         ee.score(table)

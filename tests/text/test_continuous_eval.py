@@ -1,4 +1,4 @@
-"""continuous-eval's answers: known answers, the package rouge, and plain Python's overlap."""
+"""continuous-eval: known answers, the package rouge, and overlap in plain Python."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_rouge_of_the_vectors() -> None:
 
 
 def rouge_l(ours: str, theirs: str) -> dict[str, float] | None:
-    """The package's numbers as continuous-eval asks for them; None for an error."""
+    """Compute the package's values with continuous-eval's arguments; None for an error."""
     if all(letter in string.punctuation for letter in ours):
         return {"p": 0.0, "r": 0.0, "f": 0.0}
     try:
@@ -78,7 +78,7 @@ def rouge_l(ours: str, theirs: str) -> dict[str, float] | None:
 
 
 def tokens(text: str) -> list[str | float]:
-    """Content words, one rule after the other."""
+    """Return content words, one rule after the other."""
     bare = "".join(letter for letter in text.lower() if letter not in string.punctuation)
     rest = " ".join(word for word in bare.split() if word not in FUNCTION_WORDS)
     rest = f" {rest} "
@@ -115,7 +115,7 @@ def test_against_slow_references(cases: list[tuple[str, list[str]]]) -> None:
 
 
 def test_long_sentences() -> None:
-    """Rows of the table that are wider than a machine word, and room that grows."""
+    """Rows of the table are longer than a machine word, and buffers grow."""
     ours = " ".join(f"w{i * 7 % 150}" for i in range(300)) + ". " + "w1 w2 w3 " * 9
     theirs = " ".join(f"w{i * 11 % 170}" for i in range(280)) + ". w5 w4"
     card = score([ours, theirs], [[theirs], [ours]], dialect=DIALECT, metrics=["ROUGEL"])

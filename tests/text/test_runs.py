@@ -1,4 +1,4 @@
-"""Runs of texts: plans, and the reports that checks give."""
+"""Runs of texts: plans, and reports of checks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from refusals import refused
 import evalengine as ee
 
 
-def test_plans_and_checks_say_what_happens() -> None:
+def test_plans_and_checks() -> None:
     table = pl.DataFrame(
         {"datum_id": range(3), "text": ["", "a b", "c"], "reference": [["a"], ["a b", "c"], ["d"]]}
     )

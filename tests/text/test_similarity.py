@@ -1,4 +1,4 @@
-"""Semantic similarity of vectors in tables: values, undefined ones, what is refused."""
+"""Semantic similarity of vectors in tables: values, undefined ones, refusals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAME = "SemanticSimilarity"
 
 
 class Table:
-    """An embedder that knows a few texts."""
+    """Embedder with vectors of a few texts."""
 
     def __init__(self, known: dict[str, list[float]]) -> None:
         self.known = known
@@ -55,7 +55,7 @@ def test_ragas_vectors() -> None:
             assert card.per_datum["status"].to_list() == ["zero_vector"]
             assert card.metrics["reason"][0].endswith("all zeros")
         elif case.get("threshold") == 0.0:
-            assert case["value"] == 0.0  # ragas takes a threshold of 0 for none
+            assert case["value"] == 0.0  # ragas treats a threshold of 0 as none
             assert found == 1.0
         else:
             assert found == pytest.approx(case["value"], abs=1e-12)

@@ -1,4 +1,4 @@
-"""Words that overlap of tokens leaves out."""
+"""Words that token overlap excludes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OURS, THEIRS = ["The cat sat, the end."], [["A cat SAT down"]]
 
 
 def overlap(**named: Any) -> list[float | None]:
-    """Precision and recall of the one text."""
+    """Return precision and recall of the only text."""
     card = score(OURS, THEIRS, metrics=["TokenPrecision", "TokenRecall"], **named)
     return [*values(card, "TokenPrecision"), *values(card, "TokenRecall")]
 
@@ -35,7 +35,7 @@ def test_instead_of_function_words() -> None:
     assert overlap(stop_words=["down"], **own) == [2 / 5, 2 / 3]
 
 
-def test_words_as_the_tokens_are() -> None:
+def test_words_are_normalised_like_tokens() -> None:
     ours, theirs = ["don't dont cannot the"], [["dont can"]]
     bare = score(ours, theirs, metrics=["TokenPrecision"], stop_words=["dont", "the"])
     assert values(bare, "TokenPrecision") == [0.0]
@@ -61,7 +61,7 @@ def test_what_is_refused() -> None:
         overlap(stop_words=["the", 7])
 
 
-def test_what_is_told() -> None:
+def test_notes() -> None:
     card = score(OURS, THEIRS, metrics=["TokenF1"], stop_words=["the", "The", "sat"])
     assert json.loads(card.metrics["parameters"][0]) == {"stop_words": 2}
     assert score(OURS, THEIRS, metrics=["TokenF1"]).metrics["parameters"][0] is None

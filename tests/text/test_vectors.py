@@ -1,4 +1,4 @@
-"""rouge-score's, nltk's, sacrebleu's and Valor's known answers."""
+"""Known answers of rouge-score, nltk, sacrebleu and Valor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SACREBLEU_SMOOTHINGS = ("none", "floor", "add-k", "exp")
 
 
 def check(found: list[float | None], wanted: list[float | None], *about: Any) -> None:
-    """To 1e-12, values of 1e-231 to 1e-11 of themselves; or both undefined."""
+    """Compare to 1e-12, values of 1e-231 to 1e-11 relatively; or both are undefined."""
     for ours, theirs in zip(found, wanted, strict=True):
         assert (ours is None) == (theirs is None), about
         if theirs is not None:
@@ -44,7 +44,7 @@ def test_rouge(kind: str, group: str, stems: bool) -> None:
 
 
 def bleu_cases() -> tuple[list[Any], list[str], list[list[str]]]:
-    """Cases of BLEU with their texts."""
+    """Return cases of BLEU with their texts."""
     cases = known_answers("text", "bleu_nltk.json")["sentence"]
     return cases, [c["prediction"] for c in cases], [c["references"] for c in cases]
 
@@ -59,7 +59,7 @@ def bleu_cases() -> tuple[list[Any], list[str], list[list[str]]]:
     ],
 )
 def test_sentence_bleu(key: str, dialect: str, option: str) -> None:
-    """By weights, by way of smoothing."""
+    """By weights and by smoothing method."""
     cases, ours, theirs = bleu_cases()
     for written in cases[0][key]:
         given = {option: json.loads(written) if option == "bleu_weights" else written}
@@ -115,7 +115,7 @@ def test_sacrebleu_by_sentence(metric: str, key: str, given: dict[str, Any]) -> 
 
 @pytest.mark.parametrize("smoothing", SACREBLEU_SMOOTHINGS)
 def test_sacrebleu_smoothing(smoothing: str) -> None:
-    """Its class smooths a sentence as a corpus of one."""
+    """Its class smooths a sentence like a corpus of one."""
     for case in known_answers("text", "sacrebleu.json")["sentence"]:
         texts = [case["prediction"]], [case["references"]]
         card = score(*texts, dialect="sacrebleu", metrics=["CorpusBLEU"], smoothing=smoothing)

@@ -1,4 +1,4 @@
-"""The assignment against scipy's ``linear_sum_assignment``, ties and all."""
+"""The assignment equals scipy's ``linear_sum_assignment``, including ties."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ optimize = pytest.importorskip("scipy.optimize")
 
 
 @pytest.mark.parametrize("kind", ["few values", "mostly zero", "alike", "one row decides"])
-def test_it_is_scipys(kind: str) -> None:
-    """60,000 such matrices were alike when this was written."""
+def test_it_equals_scipys(kind: str) -> None:
+    """During development 60,000 such matrices agreed."""
     rng = np.random.default_rng(len(kind))
     plain, room = assign.compiled.py_func, assignment_scratch.compiled.py_func
     for _ in range(60):

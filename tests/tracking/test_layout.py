@@ -1,4 +1,4 @@
-"""Some of the rows of a layout: as if these were all there are."""
+"""A layout of some rows equals a layout without the other rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from evalengine.tasks.tracking.matching import lay_out
 
 
 class InTurn:
-    """Ranges one after the other."""
+    """Executor that processes ranges one after the other."""
 
     def over(self, offsets: Any, function: Any) -> list[Any]:
         return [function(0, offsets.size - 1)]
@@ -37,7 +37,7 @@ def side(rng: np.random.Generator, n: int) -> Side:
     )
 
 
-def test_some_rows_are_laid_out_as_if_there_were_no_others() -> None:
+def test_selected_rows_are_laid_out_as_if_there_were_no_others() -> None:
     rng = np.random.default_rng(3)
     for _ in range(30):
         sides = [side(rng, int(rng.integers(0, 40))) for _ in range(2)]

@@ -1,7 +1,7 @@
-"""Tracks of masks and polygons: TrackEval's numbers by pycocotools' IoU, and what is refused.
+"""Tracks of masks and polygons: TrackEval's values with pycocotools' IoU, and refusals.
 
-``known_answers/tracking/masks`` has 12 random sequences. 2,400 more such sequences differed from
-it by at most 4e-16 when this was written.
+``known_answers/tracking/masks`` has 12 random sequences. During development 2,400 more differed by
+at most 4e-16.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def test_trackeval() -> None:
         assert own == pytest.approx(values, rel=1e-12, abs=1e-12)
 
 
-def test_boxes_are_compared_unless_told() -> None:
+def test_boxes_are_compared_by_default() -> None:
     found, truth = (
         side.drop_nulls("mask").with_columns(xmin=0.0, ymin=0.0, xmax=9.0, ymax=9.0)
         for side in sides()

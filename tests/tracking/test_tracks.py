@@ -1,4 +1,4 @@
-"""Tracking on small tables that can be followed by hand: events, ignored objects, edges, errors."""
+"""Tracking on small tables that can be checked by hand: events, ignored objects, edges, errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from refusals import refused
 import evalengine as ee
 
 Row = tuple[int, Any, float]
-"""Frame, object or track, and left edge of a box of 10 x 10 pixels."""
+"""Video frame, object or track, and left edge of a box of 10 x 10 pixels."""
 
 
 def table(rows: list[Row], name: str, **columns: Any) -> pl.DataFrame:
@@ -71,7 +71,7 @@ def test_errors_are_listed_switches_first(tmp_path: Path) -> None:
         found.write("cvat", tmp_path / "errors.xml")
 
 
-def test_a_fragment_is_no_switch() -> None:
+def test_a_fragment_is_not_a_switch() -> None:
     found = [row for row in FOUND if row[0] != 4]
     found = [(frame, 7 if track == 8 else track, x) for frame, track, x in found]
     card = ee.score(table(found, "track_id"), table(TRUTH, "object_id"), metrics=["Outcomes"])
@@ -79,8 +79,8 @@ def test_a_fragment_is_no_switch() -> None:
     assert listed.select("frame", "object_id", "track_id", "resumed").rows() == [(5, 1, 7, True)]
 
 
-def test_what_is_ignored() -> None:
-    """An ignored ground truth is not missed, and takes the prediction that matches it along."""
+def test_ignored_objects() -> None:
+    """An ignored ground truth is not missed, and the prediction that matches it is ignored, too."""
     ignored = pl.col("object_id") == 2
     card = ee.score(
         table(FOUND, "track_id"), table(TRUTH, "object_id", ignored=ignored), metrics=["FN", "FP"]
@@ -88,7 +88,7 @@ def test_what_is_ignored() -> None:
     assert (card.value("FN"), card.value("FP")) == (1, 1)
 
 
-def test_one_side_alone() -> None:
+def test_an_empty_side() -> None:
     truth = table(TRUTH, "object_id")
     card = ee.score(table([], "track_id"), truth, task="tracking")
     assert (card.value("HOTA"), card.value("LocA"), card.value("FN")) == (0, 1, 9)
@@ -110,7 +110,7 @@ def test_a_sequence_is_as_long_as_its_frames() -> None:
         ee.score(*sides, datums=datums, metrics=["FPPerFrame"])
 
 
-def test_perfect_and_turned_round_ids() -> None:
+def test_perfect_and_swapped_ids() -> None:
     truth = table(TRUTH, "object_id")
     same = truth.rename({"object_id": "track_id"}).with_columns(track_id=-pl.col("track_id"))
     card = ee.score(same, truth)
@@ -163,7 +163,7 @@ def test_thresholds() -> None:
 
 
 def test_the_threshold_of_clear_and_identity() -> None:
-    """A track that overlaps by 6 of 14."""
+    """The track overlaps by 6 of 14."""
     found = [(frame, 7, 4.0) for frame in range(1, 7)]
     sides = table(found, "track_id"), table(TRUTH[:6], "object_id")
     usual = ee.score(*sides, metrics=["TP", "IDTP"])
@@ -176,7 +176,7 @@ def test_the_threshold_of_clear_and_identity() -> None:
 
 
 def tracks(seed: int, **changed: Any) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Two sequences of moving objects and a tracker that misses some and shakes a little."""
+    """Return two sequences of moving objects and a tracker with a few misses and some noise."""
     rng = np.random.default_rng(seed)
     rows = [
         (sequence, frame, i, ("car", "van", "bus")[i % 3], 90.0 * i + 4 * frame, 40.0 * i + frame)
@@ -277,7 +277,7 @@ def test_every_fifth_frame_of_one_side(few: str) -> None:
 
 
 def test_a_sequence_without_predictions_is_a_warning() -> None:
-    """One of two; in detection an image of few objects may have none."""
+    """One of two sequences; in detection, an image with few objects may have none."""
     found, truth = tracks(0)
     card = ee.score(found.filter(pl.col("sequence") == "a"), truth)
     codes = [one.code for one in card.findings if one.severity == "warning"]
@@ -285,7 +285,7 @@ def test_a_sequence_without_predictions_is_a_warning() -> None:
 
 
 def test_frames_without_predictions_are_a_warning() -> None:
-    """The first ten of each sequence alone are predicted."""
+    """Only the first ten of each sequence are predicted."""
     found, truth = tracks(0)
     card = ee.score(found.filter(pl.col("frame") <= 10), truth)
     (finding,) = (one for one in card.findings if one.severity == "warning")
@@ -301,7 +301,7 @@ def test_tracks_on_another_scale(factor: float) -> None:
     assert [one.code for one in card.findings if one.severity == "warning"] == ["boxes_apart"]
 
 
-def test_ground_truths_that_are_all_left_out_are_a_warning() -> None:
+def test_ground_truths_that_are_all_ignored_are_a_warning() -> None:
     found, truth = tracks(0)
     for share, severity in ((0, "warning"), (0.5, "note")):
         counts = pl.int_range(pl.len()) < share * pl.len()
@@ -312,7 +312,7 @@ def test_ground_truths_that_are_all_left_out_are_a_warning() -> None:
 
 
 def test_tracks_that_match_have_no_warning() -> None:
-    """Neither have those whose first or last frames a tracker misses, nor a poor tracker's."""
+    """Nor do tracks whose first or last frames are missed, or a poor tracker's."""
     noise = np.random.default_rng(0)
     for seed in range(4):
         found, truth = tracks(seed)

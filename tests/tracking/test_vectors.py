@@ -1,9 +1,9 @@
-"""HOTA, CLEAR and identity against the package trackeval 1.3.0 (with scipy 1.17.1).
+"""HOTA, CLEAR and identity, compared with the package trackeval 1.3.0 (with scipy 1.17.1).
 
-Its metrics were run on 30 random sequences of three labels, with gaps, switches, ties, empty frames
-and sequences of one side alone; ``known_answers/tracking`` has the rows, corners in
-sixteenths of a pixel, and what it says of each sequence, each label, and all of them together.
-4,000 more such sequences differed by at most 6e-16 when this was written.
+Its metrics were run on 30 random sequences of three labels, with gaps, switches, ties, empty video
+frames and sequences of one side only. ``known_answers/tracking`` has the rows, corners in
+sixteenths of a pixel, and its values per sequence, per label, and for all of them. During
+development 4,000 more sequences differed by at most 6e-16.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ def test_means_of_labels(card: ee.Scorecard) -> None:
 
 
 def test_sequences(card: ee.Scorecard) -> None:
-    """Labels of a sequence together, as TrackEval adds up classes."""
+    """Labels of a sequence are added up, as TrackEval adds up classes."""
     found = card.frame("per_datum").rows_by_key(["datum_id", "metric"], unique=True, named=True)
     compared = 0
     for sequence, values in VECTORS["sequences"].items():
         for name, value in zip(VECTORS["names"], values, strict=True):
             own = found.get((int(sequence), name))
-            if own is None or own["value"] is None:  # nothing to divide by, where it divides by 1
+            if own is None or own["value"] is None:  # undefined here, divided by 1 there
                 assert value in (0, 1) or value < 0 or name == "FPPerFrame"
             else:
                 assert own["value"] == pytest.approx(value, rel=1e-12, abs=1e-12), name

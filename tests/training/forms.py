@@ -1,4 +1,4 @@
-"""Random batches in every form that a training loop holds."""
+"""Random batches in every form that a training loop may have."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ Rng = np.random.Generator
 
 
 class Run(NamedTuple):
-    """Both sides of all datums, and how to call ``score``.
+    """Both sides of all datums, with the arguments of ``score``.
 
     Attributes:
         sides: predictions and ground truths; or one table.
-        cut: sides, first and last datum -> that part of them.
-        n: datums.
-        options: of the collector and of ``score`` alike.
+        cut: sides, first and last datum -> that range of them.
+        n: number of datums.
+        options: options of the collector and of ``score``.
         given: ``labels`` and the like.
-        own: whether datums have ids of their own.
+        own: whether datums have ids.
     """
 
     sides: tuple[Any, ...]
@@ -33,7 +33,7 @@ class Run(NamedTuple):
 
 
 class Tensor:
-    """What is like a tensor: on a device, and with a gradient."""
+    """Tensor-like object on a device and with a gradient."""
 
     def __init__(self, values: Any, where: str = "cuda") -> None:
         self.values, self.where = np.asarray(values), where
@@ -68,7 +68,7 @@ def _of_datums(side: pl.DataFrame, first: int, last: int) -> pl.DataFrame:
 
 
 def images(rng: Rng, *, masks: bool = False, tensors: bool = False) -> Run:
-    """Lists of dicts: crowded, empty, with ties."""
+    """Return lists of dicts: crowds, empty images, ties."""
     n, labels = int(rng.integers(1, 12)), int(rng.integers(1, 4))
     wrap = Tensor if tensors else np.asarray
     found, truth = [], []

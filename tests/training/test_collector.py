@@ -1,4 +1,4 @@
-"""Collector: what batches come to is what one call with all rows says, to the bit."""
+"""The collector: batches give the result of one call with all rows, to the bit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cut(run: Run, first: int, last: int) -> tuple[Any, ...]:
 
 
 def scored(run: Run, *sides: Any, **more: Any) -> Any:
-    """The metrics, or what is wrong."""
+    """Return the metrics, or the error."""
     try:
         return ee.score(*sides, **run.options, **run.given, **more).metrics
     except ee.EvalengineError as error:
@@ -69,7 +69,7 @@ def test_batches_are_one_run(form: str, case: int) -> None:
     assert len(again) == len(collector)
     if not run.own:
         assert len(named) == run.n
-        if form in ("classes", "maps", "texts"):  # elsewhere equal scores go by id
+        if form in ("classes", "maps", "texts"):  # elsewhere ties are ordered by id
             assert same(collected(named), whole)
 
 
@@ -91,7 +91,7 @@ class TestIds:
             whole.merge(*(parts[place] for place in order))
             assert whole.score().metrics.equals(ordered.score().metrics)
 
-    def test_what_samplers_repeat(self) -> None:
+    def test_repeated_datums_of_samplers(self) -> None:
         for repeated in ("refuse", "first"):
             collector = ee.Collector("classification", repeated=repeated)
             collector.add(self.found, self.truth, ids=["a", "b", "c"])
@@ -106,7 +106,7 @@ class TestIds:
         with pytest.raises(ee.OptionError, match="repeated='last'"):
             ee.Collector(repeated="last")
 
-    def test_they_meet_a_table_of_datums(self) -> None:
+    def test_they_are_matched_with_a_table_of_datums(self) -> None:
         collector = ee.Collector("classification", metrics=["Accuracy"])
         collector.add(self.found[:2], self.truth[:2], ids=["a", "b"])
         collector.add(self.found[2:], self.truth[2:], ids=["c"])
@@ -189,7 +189,7 @@ class TestForms:
         assert collector.score(metrics=["BLEU"]).metrics["metric"].unique().to_list() == ["BLEU"]
         assert collector.score().metrics["metric"].n_unique() > 1
 
-    def test_label_maps_are_kept_small(self) -> None:
+    def test_label_maps_are_stored_compactly(self) -> None:
         sky = np.zeros((400, 600), np.int64)
         collector = ee.Collector("segmentation")
         collector.add([sky], [sky])
@@ -197,7 +197,7 @@ class TestForms:
 
 
 class TestBatches:
-    def test_beyond_its_room_rows_are_in_files(self, tmp_path: Path) -> None:
+    def test_rows_beyond_the_limit_are_in_files(self, tmp_path: Path) -> None:
         rng = np.random.default_rng(1)
         frames = [pl.DataFrame({"datum_id": np.arange(3), "x": rng.random(3)}) for _ in range(9)]
         small, large = Batches(100, str(tmp_path)), Batches()
@@ -236,7 +236,7 @@ class TestBatches:
         ("detection", {"dialect": "cocoa"}, "cocoa", "'coco'"),
     ],
 )
-def test_names_are_told_before_the_first_batch(task, options, value, meant):
+def test_names_are_checked_before_the_first_batch(task, options, value, meant):
     with refused("unknown_name", ee.OptionError, value=value, match=meant):
         ee.Collector(task, **options)
 
@@ -279,7 +279,7 @@ def test_names_and_objects_of_calls_are_two_forms() -> None:
     assert error.value.code == "batches_differ"
 
 
-def test_scores_of_no_datums_are_no_rows() -> None:
+def test_scores_without_datums_have_no_rows() -> None:
     collector = ee.Collector("classification", labels=["a", "b"])
     collector.add(np.zeros((0, 2)), np.zeros(0, int))
     assert [one.code for one in collector.score().findings] == ["no_rows"]

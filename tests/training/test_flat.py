@@ -1,4 +1,4 @@
-"""to_dict: names that loggers take, each number once, undefined ones as asked."""
+"""to_dict: names that loggers accept, each value once, undefined ones as requested."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CARDS = {
 
 
 @pytest.mark.parametrize("name", CARDS)
-def test_every_number_has_a_name_that_loggers_take(name: str) -> None:
+def test_every_value_has_a_name_that_loggers_accept(name: str) -> None:
     card = CARDS[name]()
     found = card.to_dict("val/", labels=True, slices=True, undefined=math.nan)
     assert len(found) == card.metrics.height
@@ -66,7 +66,7 @@ def test_names() -> None:
     assert ee.score(two, metrics=["ROCAUC"]).to_dict() == {"ROCAUC": 0.5}
 
 
-def test_names_that_would_be_one() -> None:
+def test_names_that_would_collide() -> None:
     found = ee.score(CLASSES, metrics=["F1"]).to_dict(labels=True)
     alike = [name for name in found if name.startswith("F1/a_b")]
     assert len(alike) == 3
@@ -84,6 +84,6 @@ def test_intervals() -> None:
     assert [*card.to_dict(intervals=False)] == ["Accuracy"]
 
 
-def test_saved_runs_have_it(tmp_path: Path) -> None:
+def test_saved_runs(tmp_path: Path) -> None:
     card = detection(dialect="coco")
     assert ee.load(card.save(tmp_path / "run")).to_dict() == card.to_dict()

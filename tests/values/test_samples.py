@@ -1,4 +1,4 @@
-"""Samples that lm-eval 0.4.13 and inspect-ai 0.3.285 wrote, and variations of them."""
+"""Sample files of lm-eval 0.4.13 and inspect-ai 0.3.285, and variations of them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_fields_of_documents_do_not_decide_the_task() -> None:
     assert means(ee.score(rows)) == {"acc": 0.5}
 
 
-def test_metrics_that_are_no_numbers_are_named() -> None:
+def test_metrics_that_are_not_numeric_are_named() -> None:
     rows = pl.DataFrame(
         {
             "doc_id": [0, 1],
@@ -138,7 +138,7 @@ def test_samples_of_two_evaluations_are_refused() -> None:
     assert ee.score(both, where="eval_id = 'other'").read["datums"] == 6
 
 
-def test_other_tables_with_such_ids_are_left_alone() -> None:
+def test_other_tables_with_such_ids_are_not_changed() -> None:
     run = pl.DataFrame({"query_id": [1, 1], "doc_id": ["x", "y"], "score": [0.5, 0.25]})
     qrels = pl.DataFrame({"query_id": [1], "doc_id": ["x"], "relevance": [1]})
     assert ee.score(run, qrels).task == "retrieval"

@@ -1,4 +1,4 @@
-"""pass@k and pass^k against evalplus' formula and enumeration."""
+"""pass@k and pass^k, compared with evalplus' formula and with enumeration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values under the user's names: statistics, shapes of tables, gaps, directions, gates."""
+"""Values under the user's names: statistics, forms of tables, gaps, directions, gates."""
 
 from __future__ import annotations
 
@@ -115,22 +115,22 @@ def test_a_share_of_datums_has_wilsons_interval() -> None:
 
 
 def test_differences_of_shares_are_tangos_only_of_unweighted_means() -> None:
-    """40 of 40 against none: [0.82, 1]. One weight of 1000 leaves 1.08 effective datums."""
+    """40 of 40 against none: [0.82, 1]. One weight of 1000 reduces it to 1.08 effective datums."""
     runs = [pl.DataFrame({"ok": [right] * 40}) for right in (False, True)]
     how: dict[str, Any] = {"task": "values", "statistics": ["mean", "median", "max", "min"]}
 
-    def ends(*tables: pl.DataFrame) -> dict[str, tuple[float | None, float | None]]:
+    def bounds_of(*tables: pl.DataFrame) -> dict[str, tuple[float | None, float | None]]:
         rows = ee.compare(*tables, **how, draws=50).differences
         return {
             name: (low, high)
             for name, low, high in rows.select("statistic", "lower", "upper").rows()
         }
 
-    found = ends(*runs)
+    found = bounds_of(*runs)
     assert found.pop("mean") == (pytest.approx(0.824757, abs=1e-6), 1.0)
     assert {*found.values()} == {(None, None)}
     weight = pl.Series("weight", [1000.0] + [1.0] * 39)
-    assert {*ends(*(run.with_columns(weight) for run in runs)).values()} == {(None, None)}
+    assert {*bounds_of(*(run.with_columns(weight) for run in runs)).values()} == {(None, None)}
 
 
 @pytest.mark.parametrize("statistic", ["max", "min", "p100", "p0"])
@@ -139,8 +139,10 @@ def test_extreme_values_have_no_interval(statistic: str) -> None:
     first, second = wide(60, 1), wide(60, 2)
     for method in (None, "bca", "jackknife"):
         rows = ee.score(first, **how, by="lang", intervals=0.95, method=method).metrics
-        ends = rows.filter(pl.col("statistic") == statistic).select("lower", "upper", "se", "draws")
-        assert ends.null_count().row(0) == (ends.height,) * 4
+        bounds_of = rows.filter(pl.col("statistic") == statistic).select(
+            "lower", "upper", "se", "draws"
+        )
+        assert bounds_of.null_count().row(0) == (bounds_of.height,) * 4
         assert rows.filter(statistic="mean", metric="x")["lower"][0] is not None
         told = rows.filter(pl.col("statistic") == statistic, pl.col("value").is_not_null())[
             "reason"
@@ -222,12 +224,12 @@ def _values_of(card: ee.Scorecard) -> dict[str, float]:
 
 
 def _renumbered(table: pl.DataFrame) -> pl.DataFrame:
-    """Give datums other ids, and thereby another order."""
+    """Renumber the datums, which changes their order."""
     return table.with_columns(datum_id=-pl.col("datum_id"))
 
 
 class TestTables:
-    def test_the_columns_tell_the_task(self) -> None:
+    def test_the_task_is_inferred_from_the_columns(self) -> None:
         assert ee.score(long()).value("COMET") == 2.0
         judged = long().with_columns(metric=pl.lit("Bias"), verdict=pl.lit("yes"))
         assert ee.score(judged, metrics=["Bias"]).task == "judged"
@@ -261,13 +263,13 @@ class TestTables:
         if scored < 3:
             noted(card, "values_missing", metrics={"COMET": 3 - scored})
 
-    def test_a_datum_without_a_row_is_no_missing_value(self) -> None:
+    def test_a_datum_without_a_row_is_not_a_missing_value(self) -> None:
         table = pl.concat([long(), long(metric=["other"] * 3).head(1)])
         card = ee.score(table)
         assert card.metrics.filter(metric="other").select("support", "scored").row(0) == (1, 1)
         noted(card, "metric_absent", metrics={"other": 2})
 
-    def test_repeated_rows_are_averaged_if_a_column_tells_them_apart(self) -> None:
+    def test_repeated_rows_are_averaged_if_a_column_distinguishes_them(self) -> None:
         twice = long(datum_id=[1, 1, 2])
         with refused("repeated_values", key=["datum_id", "metric"]):
             ee.score(twice)
@@ -339,7 +341,7 @@ class TestTables:
     @pytest.mark.parametrize(
         ("value", "code"), [([1.0, math.inf, 2.0], "not_finite"), (["1", "x", "3"], "wrong_dtype")]
     )
-    def test_values_that_are_no_numbers(self, value: list[Any], code: str) -> None:
+    def test_values_that_are_not_numeric(self, value: list[Any], code: str) -> None:
         with refused(code):
             ee.score(long(value=value), task="values")
 
@@ -362,7 +364,7 @@ class TestVerdicts:
         assert main([*how, "--fail-under", "x.p95 <= 1"]) == 1
         assert main([*how, "--fail-under", "w >= 1"]) == 2
 
-    def test_comparisons_say_better_only_of_a_known_direction(self) -> None:
+    def test_comparisons_say_better_only_for_a_known_direction(self) -> None:
         first = wide(200, 5)
         second = first.with_columns(
             x=pl.col("x") + pl.Series(np.random.default_rng(1).random(200)), y=pl.col("y") * 2
@@ -421,7 +423,7 @@ def test_a_metric_of_only_one_run_is_named() -> None:
     assert not [one for one in same.notes if "not all runs" in one]
 
 
-def test_marks_of_missing_values(tmp_path: Path) -> None:
+def test_markers_of_missing_values(tmp_path: Path) -> None:
     value = np.where(np.arange(200) % 10 == 0, -999, np.arange(200) / 200)
     table = pl.DataFrame({"datum_id": np.arange(200), "COMET": value, "cost": value + 1000})
     for how in ({}, {"memory_limit": "1GB", "scratch": str(tmp_path / "scratch")}):
@@ -435,7 +437,7 @@ def test_marks_of_missing_values(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_marks_are_those_of_all_buckets(
+def test_markers_are_those_of_all_buckets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     in_buckets(monkeypatch)
@@ -460,7 +462,7 @@ def test_marks_are_those_of_all_buckets(
         assert ("buckets" in card.run) == bool(how)
 
 
-def test_the_index_of_a_data_frame_is_no_metric(tmp_path: Path) -> None:
+def test_the_index_of_a_data_frame_is_not_a_metric(tmp_path: Path) -> None:
     for name in ("", "Unnamed: 0"):
         (tmp_path / "t.csv").write_text(f"{name},comet\n0,0.5\n1,0.25\n")
         card = ee.score(tmp_path / "t.csv", task="values")

@@ -1,4 +1,4 @@
-"""A dbt model of Python (dbt-duckdb): the metrics of two other models, one row a number."""
+"""Metrics of two other models as a Python model of dbt (dbt-duckdb), one row per value."""
 
 
 def model(dbt, session):
