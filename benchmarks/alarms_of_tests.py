@@ -198,17 +198,17 @@ def passed(name: str, i: int, draws: int) -> float:
 # The simulation.
 
 
-def add(kept: dict[str, Any], name: str, i: int, draws: int) -> None:
+def add(stored: dict[str, Any], name: str, i: int, draws: int) -> None:
     if name in GATES:
-        kept["passes"] = kept.get("passes", 0) + passed(name, i, draws)
+        stored["passes"] = stored.get("passes", 0) + passed(name, i, draws)
         return
     for kind, of_test in tested(name, i, draws).items():
         for test, p in of_test.items():
             key = f"{kind} {test}"
-            kept[key] = kept.get(key, 0) + int(p <= LEVEL)
+            stored[key] = stored.get(key, 0) + int(p <= LEVEL)
 
 
-def table(kept: dict[str, Any]) -> str:
+def table(stored: dict[str, Any]) -> str:
     """Format shares of sets.
 
     A ! marks false alarms above nominal + 2 SE, and power more than 3 points below the best known
@@ -219,7 +219,7 @@ def table(kept: dict[str, Any]) -> str:
         "| --- | --- | ---: | ---: | ---: | ---: |",
     ]
     for name, case in CASES.items():
-        counts = kept.get(name, {"sets": 0})
+        counts = stored.get(name, {"sets": 0})
         n = counts["sets"]
         if not n:
             continue
@@ -234,7 +234,7 @@ def table(kept: dict[str, Any]) -> str:
             )
     lines += ["", "| gate at its bound | false passes (nominal 0.025) |", "| --- | ---: |"]
     for name in GATES:
-        counts = kept.get(name, {"sets": 0})
+        counts = stored.get(name, {"sets": 0})
         n = counts["sets"]
         if n:
             share, most = counts["passes"] / n, 0.025 + 2 * math.sqrt(0.025 * 0.975 / n)
@@ -252,21 +252,21 @@ def main() -> int:
     parser.add_argument("--store", type=Path, default=Path("alarms_of_tests.json"))
     parser.add_argument("--write-docs", action="store_true")
     given = parser.parse_args()
-    kept = json.loads(given.store.read_text()) if given.store.exists() else {}
+    stored = json.loads(given.store.read_text()) if given.store.exists() else {}
     end = time.process_time() + given.seconds
     for upto in range(CHUNK, given.sets + 1, CHUNK):
         for name in (*CASES, *GATES):
-            counts = kept.setdefault(name, {"sets": 0})
+            counts = stored.setdefault(name, {"sets": 0})
             if counts["sets"] >= upto or time.process_time() > end:
                 continue
             for i in range(counts["sets"], upto):
                 add(counts, name, i, given.draws)
             counts["sets"] = upto
-        given.store.write_text(json.dumps(kept))
+        given.store.write_text(json.dumps(stored))
         print(f"{upto} sets: {time.process_time():.0f} s", file=sys.stderr, flush=True)
-    print(table(kept))
+    print(table(stored))
     if given.write_docs:
-        reporting.write_docs("alarms-of-tests", table(kept), reporting.PAGES.parent)
+        reporting.write_docs("alarms-of-tests", table(stored), reporting.PAGES.parent)
     return 0
 
 

@@ -83,11 +83,11 @@ def failed(cell: str, i: int, draws: int) -> dict[str, bool]:
     }
 
 
-def as_table(kept: dict[str, Any]) -> str:
+def as_table(stored: dict[str, Any]) -> str:
     rows = []
-    for cell in filter(kept.__contains__, CELLS):
-        kinds = kept[cell][0]
-        rows.append([cell, *(f"{np.mean([o[kind] for o in kept[cell]]):.3f}" for kind in kinds)])
+    for cell in filter(stored.__contains__, CELLS):
+        kinds = stored[cell][0]
+        rows.append([cell, *(f"{np.mean([o[kind] for o in stored[cell]]):.3f}" for kind in kinds)])
     header = ["run", "one budget of 0.05", "each condition at 0.025", "each row at 0.025"]
     return reporting.table(header, rows)
 

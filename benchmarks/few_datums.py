@@ -166,33 +166,33 @@ def main() -> int:
     parser.add_argument("--store", type=Path, default=Path("few_datums.json"))
     parser.add_argument("--write-docs", action="store_true")
     given = parser.parse_args()
-    kept = json.loads(given.store.read_text()) if given.store.exists() else {}
+    stored = json.loads(given.store.read_text()) if given.store.exists() else {}
     begin = time.perf_counter()
     for cell in given.cells:
         for support in SUPPORTS:
-            known = kept.setdefault(cell, {}).setdefault(str(support), {})
+            known = stored.setdefault(cell, {}).setdefault(str(support), {})
             have = max((one["sets"] for one in known.values()), default=0)
             for at in range(have, given.sets, 50):
                 more = measured(cell, support, at, min(at + 50, given.sets), given.draws)
                 for name, counts in more.items():
                     old = known.setdefault(name, dict.fromkeys(NAMES, 0))
                     known[name] = {key: old[key] + counts[key] for key in NAMES}
-                given.store.write_text(json.dumps(kept))
+                given.store.write_text(json.dumps(stored))
             print(f"{cell}, {support}: {time.perf_counter() - begin:.0f} s", file=sys.stderr)
-    table = as_table(kept)
+    table = as_table(stored)
     print(table)
     if given.write_docs:
         reporting.write_docs("few-datums", table, reporting.PAGES.parent)
     return 0
 
 
-def as_table(kept: dict[str, Any]) -> str:
+def as_table(stored: dict[str, Any]) -> str:
     """Format coverage by metric and support; in brackets, lower bounds above the truth."""
     lines = [
         "| set | metric | " + " | ".join(f"{one:,}" for one in SUPPORTS) + " |",
         "| --- | --- |" + " ---: |" * len(SUPPORTS),
     ]
-    for cell, of_cell in kept.items():
+    for cell, of_cell in stored.items():
         for metric in CELLS[cell][1]:
             shown = []
             for support in SUPPORTS:

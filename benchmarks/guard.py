@@ -333,10 +333,10 @@ def run_exact(names: Sequence[str], write: bool, require: bool = False) -> int:
     With `require` it also returns 1 if the interpreter or a shallow history prevents the
     comparison.
     """
-    kept = json.loads(BUDGETS.read_text("utf-8")) if BUDGETS.exists() else {}
-    budgets: Works = kept.get("works", {})
-    if not write and kept.get("python") != python():
-        print(f"NOT RUN: budgets are those of Python {kept.get('python')}, this is {python()}")
+    stored = json.loads(BUDGETS.read_text("utf-8")) if BUDGETS.exists() else {}
+    budgets: Works = stored.get("works", {})
+    if not write and stored.get("python") != python():
+        print(f"NOT RUN: budgets are those of Python {stored.get('python')}, this is {python()}")
         return int(require)
     works = [WORKS[name] for name in names or WORKS]
     start = time.perf_counter()

@@ -69,8 +69,8 @@ def f1s(c: Array) -> Array:
 
 def mean_over_labels(values: Array) -> Array:
     """Average over labels; undefined labels are skipped."""
-    known = ~np.isnan(values)
-    return np.where(known, values, 0.0).sum(-1) / known.sum(-1)
+    defined = ~np.isnan(values)
+    return np.where(defined, values, 0.0).sum(-1) / defined.sum(-1)
 
 
 def balanced(c: Array) -> Array:
@@ -256,8 +256,8 @@ def calibrated(one: Set) -> tuple[float, float]:
     second = one.rng.poisson(first[:, None], (outer, inner, *one.counts.shape)).astype(float)
     values = one.number.of(second)
     below = ((values < one.point).sum(1) + (values == one.point).sum(1) / 2) / inner
-    ends = np.quantile(below, [0.025, 0.975])
-    low, high = quantiles(one.drawn[:, None], np.clip(ends, 0, 1))[:, 0]
+    bounds = np.quantile(below, [0.025, 0.975])
+    low, high = quantiles(one.drawn[:, None], np.clip(bounds, 0, 1))[:, 0]
     return float(low), float(high)
 
 
@@ -269,8 +269,8 @@ def jeffreys(one: Set) -> tuple[float, float]:
 
 
 def wilsons(right: Array, n: Array) -> tuple[Array, Array, Array]:
-    known = n > 0
-    point = np.where(known, right / np.where(known, n, 1), np.nan)
+    defined = n > 0
+    point = np.where(defined, right / np.where(defined, n, 1), np.nan)
     nothing = np.zeros((0, point.size))
     found = wilson(Sample(point, LEVEL, (0, 1), nothing, nothing, trials=n))
     return point, found.lower, found.upper
@@ -292,9 +292,9 @@ def mover(one: Set) -> tuple[float, float]:
             return float(low[1]), float(high[1])
     else:
         return np.nan, np.nan
-    known = ~np.isnan(point)
-    down, up = ((point - low)[known] ** 2).sum(), ((high - point)[known] ** 2).sum()
-    many = known.sum()
+    defined = ~np.isnan(point)
+    down, up = ((point - low)[defined] ** 2).sum(), ((high - point)[defined] ** 2).sum()
+    many = defined.sum()
     return one.point - np.sqrt(down) / many, one.point + np.sqrt(up) / many
 
 
@@ -424,10 +424,10 @@ def loss(one: list[float], width: float) -> float:
     return abs(covered / sets - LEVEL) + 0.1 * abs(ratio - 1)
 
 
-def tables(kept: dict[str, Any]) -> str:
+def tables(stored: dict[str, Any]) -> str:
     """Format the loss by metric and candidate, and the coverage by cell."""
     groups: dict[tuple[str, str, bool], list[float]] = {}
-    for name, cell in kept.items():
+    for name, cell in stored.items():
         held = any(part in name for part in HELD_BACK)
         for number, of_number in cell["counts"].items():
             for candidate, one in of_number.items():
@@ -449,12 +449,12 @@ def tables(kept: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def details(kept: dict[str, Any]) -> str:
+def details(stored: dict[str, Any]) -> str:
     """Format coverage, the share of too high lower bounds in brackets, and the width ratio."""
     names = [*CANDIDATES, *(one for one in VALUES if one not in CANDIDATES)]
     lines = ["| cell | number | " + " | ".join(names) + " |", "| --- | --- |"]
     lines[1] += " ---: |" * len(names)
-    for name, cell in kept.items():
+    for name, cell in stored.items():
         for number, of_number in cell["counts"].items():
             row = []
             for candidate in names:
@@ -479,12 +479,12 @@ def main() -> int:
     parser.add_argument("--write-docs", action="store_true")
     given = parser.parse_args()
     np.seterr(divide="ignore", invalid="ignore")
-    kept = json.loads(given.store.read_text()) if given.store.exists() else {}
+    stored = json.loads(given.store.read_text()) if given.store.exists() else {}
     end = time.process_time() + given.seconds
     cells = [*CELLS, *(f"errors {kind}, {n}" for kind in ERRORS for n in SIZES)]
     for upto in range(CHUNK, given.sets + 1, CHUNK):
         for name in cells:
-            cell = kept.setdefault(name, {"sets": 0, "counts": {}, "width": oracle(name)})
+            cell = stored.setdefault(name, {"sets": 0, "counts": {}, "width": oracle(name)})
             if cell["sets"] >= upto or time.process_time() > end:
                 continue
             for number, candidate, low, high, truth in sets_of(name, cell["sets"], upto):
@@ -498,13 +498,13 @@ def main() -> int:
                 one[2] += int(low - 1e-12 > truth)
                 one[4] += float(high - low)
             cell["sets"] = upto
-        given.store.write_text(json.dumps(kept))
+        given.store.write_text(json.dumps(stored))
         print(f"{upto} sets: {time.process_time():.0f} s", file=sys.stderr, flush=True)
-    print(details(kept))
+    print(details(stored))
     print()
-    print(tables(kept))
+    print(tables(stored))
     if given.write_docs:
-        reporting.write_docs("interval-candidates", tables(kept), reporting.PAGES.parent)
+        reporting.write_docs("interval-candidates", tables(stored), reporting.PAGES.parent)
     return 0
 
 

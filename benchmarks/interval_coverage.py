@@ -119,8 +119,8 @@ def sampled(study: Study, size: int, n_sets: int, draws: int) -> Iterator[Seen]:
                 agree(study, sides, found, options, units)
             for one in study.numbers:
                 for j, row in enumerate(found[one.metric]):
-                    known = row["lower"] is not None
-                    made = ends(row, units) if known else dict.fromkeys(FROM_DRAWS)
+                    defined = row["lower"] is not None
+                    made = ends(row, units) if defined else dict.fromkeys(FROM_DRAWS)
                     for method, both in made.items():
                         yield (one.title, kind, size, method), j, row, both, truth[one.metric][j]
             if kind == WITH:
@@ -142,8 +142,8 @@ def others(
         found = rows_of(sides, those, **options, method=method)
         for one in those:
             for j, row in enumerate(found[one.metric]):
-                known = row["lower"] is not None
-                both = (row["lower"], row["upper"]) if known else None
+                defined = row["lower"] is not None
+                both = (row["lower"], row["upper"]) if defined else None
                 yield (one.title, WITH, size, method), j, row, both, truth[one.metric][j]
 
 
@@ -243,10 +243,10 @@ def page(studies: dict[str, dict[Key, Found]], n_sets: int, draws: int, seconds:
         text, missed = table_of(study, found)
         parts += [f"### {name.capitalize()}", study.about, text]
         outside += missed
-    said = "; ".join(outside) if outside else "none"
+    message = "; ".join(outside) if outside else "none"
     m = measuring.machine()
     parts += [
-        f"Defaults outside of 0.93 to 0.97: {said}.",
+        f"Defaults outside of 0.93 to 0.97: {message}.",
         f"{m['system']}, Python {m['python']}, {time.strftime('%Y-%m-%d')};"
         f" {seconds:.0f} s of CPU. Repeat with `python benchmarks/interval_coverage.py"
         f" {' '.join(sys.argv[1:])}`.",

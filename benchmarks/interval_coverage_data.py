@@ -141,8 +141,8 @@ class Rows:
     def at(self, datums: Array) -> pl.DataFrame:
         """Return rows of some datums; repeated datums become separate ones."""
         many = (self.start[1:] - self.start[:-1])[datums]
-        ends = many.cumsum()
-        place = np.arange(int(many.sum())) + np.repeat(self.start[datums] - ends + many, many)
+        bounds = many.cumsum()
+        place = np.arange(int(many.sum())) + np.repeat(self.start[datums] - bounds + many, many)
         name = pl.Series(self.datum, np.repeat(np.arange(datums.size), many))
         return self.table[place].with_columns(name)
 

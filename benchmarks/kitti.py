@@ -101,8 +101,8 @@ def main() -> None:
             f"evalengine, {n} threads": [sys.executable, "-c", OURS, folder, str(n)] for n in (1, 2)
         }
         if given.port:
-            for said, n in (("OpenPCDet's port", given.images), ("the same, one image", 1)):
-                commands[said] = [sys.executable, "-c", PORT, folder, given.port, str(n)]
+            for message, n in (("OpenPCDet's port", given.images), ("the same, one image", 1)):
+                commands[message] = [sys.executable, "-c", PORT, folder, given.port, str(n)]
         done = in_turn(commands, given.runs)
     print_costs(done, "AP of cars, moderate")
 

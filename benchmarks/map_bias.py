@@ -84,11 +84,11 @@ def candidates(rows: Array) -> dict[str, tuple[Array, Array, Array]]:
     return moved | {"corrected": tuple(corrected)}
 
 
-def as_table(kept: dict[str, list[list[float]]]) -> str:
+def as_table(stored: dict[str, list[list[float]]]) -> str:
     names, rows = ["none", "bootstrap", *RATES, "corrected"], []
-    for cell in filter(kept.__contains__, CELLS):
+    for cell in filter(stored.__contains__, CELLS):
         truth, shown = truth_of(cell), []
-        for name, (value, low, high) in candidates(np.array(kept[cell])).items():
+        for name, (value, low, high) in candidates(np.array(stored[cell])).items():
             above, below = (low > truth).mean(), (high < truth).mean()
             sides = f" ({above:.3f}, {below:.3f})" if name == "corrected" else ""
             shown.append(f"{value.mean() - truth:+.4f}, {1 - above - below:.3f}{sides}")

@@ -112,13 +112,13 @@ def costs_of(runs: Sequence[Process]) -> tuple[float, float, float]:
 
 
 def print_costs(
-    done: Mapping[str, Sequence[Process]], title: str, told: Callable[[str], Any] = str
+    done: Mapping[str, Sequence[Process]], title: str, noted: Callable[[str], Any] = str
 ) -> None:
     """Print a table of the cost of each command, with the last reported values."""
     print(f"| | CPU s | wall s | peak MB | {title} |\n|---|---:|---:|---:|---|")
     for name, runs in done.items():
         cpu, wall, peak = costs_of(runs)
-        said = told(runs[-1].output.strip())
+        said = noted(runs[-1].output.strip())
         print(f"| {name} | {cpu:.2f} | {wall:.2f} | {peak:,.0f} | {said} |")
 
 

@@ -95,8 +95,8 @@ def measured(cell: str, sets: int, nights: int) -> dict[str, float]:
         low.append(below)
         first.append(passed)
         if of == "datums" and cell != "judged scores":
-            ends = [clopper_pearson(float(value.mean()), value.size, LEVEL) for value in values]
-            surely.append(any(end[0] > truth for end in ends))
+            bounds = [clopper_pearson(float(value.mean()), value.size, LEVEL) for value in values]
+            surely.append(any(end[0] > truth for end in bounds))
     return {
         "high": float(np.mean(high)),
         "low": float(np.mean(low)),

@@ -151,9 +151,9 @@ def images_of(folder: Path) -> Iterator[tuple[Side, Side]]:
     sides = []
     for name, each in (("predictions", FOUND), ("groundtruths", TRUTHS)):
         table = pl.scan_parquet(folder / f"{name}.parquet")
-        kept = table.filter(pl.col("datum_id") % EVERY == 0).collect(engine="streaming")
-        rings = [np.array(one).reshape(-1, 2) for one in kept["polygon"].list.first()]
-        labels = kept["label_value"].to_list()
+        remaining = table.filter(pl.col("datum_id") % EVERY == 0).collect(engine="streaming")
+        rings = [np.array(one).reshape(-1, 2) for one in remaining["polygon"].list.first()]
+        labels = remaining["label_value"].to_list()
         sides.append(
             [(labels[i : i + each], rings[i : i + each]) for i in range(0, len(rings), each)]
         )

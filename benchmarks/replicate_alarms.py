@@ -87,12 +87,12 @@ def shares(equal: Array, better: Array) -> tuple[float, float, float]:
     )
 
 
-def as_table(kept: dict[str, Any]) -> str:
+def as_table(stored: dict[str, Any]) -> str:
     rows = []
-    for cell in filter(kept.__contains__, CELLS):
+    for cell in filter(stored.__contains__, CELLS):
         every = [
             {name: np.array([found[name] for found in sets]) for name in sets[0]}
-            for sets in zip(*kept[cell], strict=True)
+            for sets in zip(*stored[cell], strict=True)
         ]
         made = [shares(every[0][name], every[1][name]) for name in (*METRICS, "Accuracy one seed")]
         rows.append([cell, *(f"{a:.3f} ({b:.3f})" for a, b, _ in made), f"{made[0][2]:.3f}"])

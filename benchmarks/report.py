@@ -158,12 +158,12 @@ def section(found: dict[str, Measured], runs: int) -> str:
     ]
     for name, one in found.items():
         times = one.page.cpu / one.run.cpu
-        said = f"{times:.2f}"
+        message = f"{times:.2f}"
         if CASES[name].held:
-            said += f", at most {MOST_TIMES:g}: {'reached' if times <= MOST_TIMES else 'missed'}"
+            message += f", at most {MOST_TIMES:g}: {'reached' if times <= MOST_TIMES else 'missed'}"
         lines.append(
             f"| {CASES[name].title} | {one.run.cpu:.2f} | {one.page.cpu:.2f} | {one.page.wall:.2f}"
-            f" | {one.page.peak_mb:,.0f} | {one.megabytes:.2f} | {said} |"
+            f" | {one.page.peak_mb:,.0f} | {one.megabytes:.2f} | {message} |"
         )
     largest = max(one.megabytes for one in found.values())
     met = "reached" if largest <= MOST_MB else "missed"

@@ -66,8 +66,8 @@ def opened(section: str, contender: str, folder: Path) -> Iterator[tuple[Any, An
         import cv2
 
         for pair in zip(*names, strict=True):
-            truth, found = (cv2.imread(str(path), cv2.IMREAD_UNCHANGED) for path in pair)
-            yield truth, found
+            truth, error = (cv2.imread(str(path), cv2.IMREAD_UNCHANGED) for path in pair)
+            yield truth, error
         return
     import warnings
 
@@ -75,11 +75,11 @@ def opened(section: str, contender: str, folder: Path) -> Iterator[tuple[Any, An
 
     warnings.simplefilter("ignore", rasterio.errors.NotGeoreferencedWarning)
     for one, other in zip(*names, strict=True):
-        with rasterio.open(one) as truth, rasterio.open(other) as found:
+        with rasterio.open(one) as truth, rasterio.open(other) as error:
             rows = ROWS if section == "windows" else truth.height
             for top in range(0, truth.height, rows):
                 window = ((top, min(top + rows, truth.height)), (0, truth.width))
-                yield truth.read(1, window=window), found.read(1, window=window)
+                yield truth.read(1, window=window), error.read(1, window=window)
 
 
 def with_numpy() -> Counter:
@@ -163,8 +163,8 @@ def peer(section: str, contender: str) -> Run:
         right = confusion.diagonal()
         union = confusion.sum(0) + confusion.sum(1) - right
         iou = [float(r / u) if u else None for r, u in zip(right, union, strict=True)]
-        known = [value for value in iou if value is not None]
-        numbers = [*iou, sum(known) / len(known)]
+        defined = [value for value in iou if value is not None]
+        numbers = [*iou, sum(defined) / len(defined)]
         lap("evaluate")
         return numbers
 

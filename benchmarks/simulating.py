@@ -43,17 +43,17 @@ def simulate(
     parser.add_argument("--store", type=Path, default=Path(f"{name}.json"))
     parser.add_argument("--write-docs", action="store_true")
     given = parser.parse_args()
-    kept = json.loads(given.store.read_text()) if given.store.exists() else {}
+    saved = json.loads(given.store.read_text()) if given.store.exists() else {}
     begin = time.perf_counter()
     for cell in given.cells:
-        stored = kept.setdefault(cell, [])
+        stored = saved.setdefault(cell, [])
         for i in range(len(stored), given.sets):
             stored.append(measured(cell, i, given.draws))
             if i % _SAVED_EVERY == _SAVED_EVERY - 1:
-                given.store.write_text(json.dumps(kept))
+                given.store.write_text(json.dumps(saved))
         print(f"{cell}: {time.perf_counter() - begin:.0f} s", file=sys.stderr)
-    given.store.write_text(json.dumps(kept))
-    table = as_table(kept)
+    given.store.write_text(json.dumps(saved))
+    table = as_table(saved)
     print(table)
     if given.write_docs:
         reporting.write_docs(name.replace("_", "-"), table, reporting.PAGES.parent)

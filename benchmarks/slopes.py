@@ -147,16 +147,16 @@ def main() -> int:
         return 0
     options.folder.mkdir(parents=True, exist_ok=True)
     machine = measuring.machine()
-    known = json.loads(FILE.read_text()) if FILE.exists() else {"runs": []}
+    stored = json.loads(FILE.read_text()) if FILE.exists() else {"runs": []}
     for name in options.only:
         found, version = measure(options.folder, name)
         print(json.dumps(found), flush=True)
         others = [
             one
-            for one in known["runs"]
+            for one in stored["runs"]
             if (one["task"], one["metrics"]) != (found["task"], found["metrics"])
         ]
-        known = {
+        stored = {
             "machine": f"{machine['cpu']}, {machine['cores']} cores, {machine['system']}, Python"
             f" {machine['python']}",
             "measured": time.strftime("%Y-%m-%d"),
@@ -164,7 +164,7 @@ def main() -> int:
             "runs": [*others, found],
         }
         if options.write:
-            FILE.write_text(json.dumps(known, indent=1) + "\n")
+            FILE.write_text(json.dumps(stored, indent=1) + "\n")
     return 0
 
 

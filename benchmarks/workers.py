@@ -134,7 +134,7 @@ def page(
         figures = [f"{c[name]:.1f}" for c in columns]
         rows.append([f"CPU, {label}", *figures, ratio(one, two, name)])
     measured = two["wall"] / one["wall"]
-    said = "reached" if measured <= GOAL else "missed"
+    message = "reached" if measured <= GOAL else "missed"
     return "\n\n".join(
         [
             f"## One worker against two: {options.task}, {one['rows'] / 1e6:,.1f} million rows",
@@ -143,7 +143,7 @@ def page(
             f" {two['buckets']} with two; the numbers of all runs are the same. Seconds of `score`,"
             " workers' start included.",
             reporting.table(["", "one worker", "two workers", "two / one"], rows),
-            f"Two workers take {measured:.2f} of one worker's time (at most {GOAL}: {said}); by"
+            f"Two workers take {measured:.2f} of one worker's time (at most {GOAL}: {message}); by"
             f" CPU seconds of one worker's runs {reachable(one):.2f} can be reached.",
             f"evalengine {one['evalengine']}; {m['cpu']}, {m['cores']} cores (shared; load average"
             f" {m['load_average']} at the start), {m['system']}, Python {m['python']}; medians of"

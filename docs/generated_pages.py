@@ -178,10 +178,10 @@ def sections(text: str) -> Iterator[tuple[str, list[str]]]:
     """Split a docstring into headed sections and their lines; unindented text has no heading."""
     title, lines = "", list[str]()
     for line in text.splitlines():
-        found = _SECTION.match(line)
-        if found or (title and line and not line.startswith(" ")):
+        match = _SECTION.match(line)
+        if match or (title and line and not line.startswith(" ")):
             yield title, lines
-            title, lines = (found[1], []) if found else ("", [line])
+            title, lines = (match[1], []) if match else ("", [line])
         else:
             lines.append(line)
     yield title, lines

@@ -89,6 +89,6 @@ def first_sentence(text: str) -> str:
     """Return the first sentence after a colon, on one line without links; empty if none."""
     parts = re.split(r"\n\s*\n", _BLOCK.sub("", text).strip())
     prose = next((part for part in parts if not re.match(r"\s*([#|<*!-]|\[The)", part)), "")
-    found = _SENTENCE.match(prose.strip())
-    told = re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", " ".join(found[1].split())) if found else ""
+    match = _SENTENCE.match(prose.strip())
+    told = re.sub(r"\[([^\]]+)\]\([^)]+\)", r"\1", " ".join(match[1].split())) if match else ""
     return f": {told}" if told else ""

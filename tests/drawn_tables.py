@@ -69,12 +69,12 @@ def drawn(name: str, seed: int) -> Case:
         return case
     if case.options["dialect"] in ("valor-lite", "nuscenes"):
         case = replace(case, options={**case.options, "by": []})
-    result, truths = case.sides
+    predictions, truths = case.sides
     within = pl.int_range(pl.len()).over("datum_id")
-    result = result.with_columns(score=pl.col("score") / 2 + within / 1000)
+    predictions = predictions.with_columns(score=pl.col("score") / 2 + within / 1000)
     if case.options["dialect"] == "nuscenes":
-        result = result.with_columns(score=pl.col("score") - pl.int_range(pl.len()) / 1e9)
-    return replace(case, sides=(result, truths.drop("annotation_id", strict=False)))
+        predictions = predictions.with_columns(score=pl.col("score") - pl.int_range(pl.len()) / 1e9)
+    return replace(case, sides=(predictions, truths.drop("annotation_id", strict=False)))
 
 
 def scored(name: str, case: Case, **options: Any) -> pl.DataFrame:

@@ -183,8 +183,8 @@ def loaded(lib: Any, truths: Json, results: list[Json]) -> tuple[Any, Any]:
         truth = lib.COCO()
         truth.dataset = copy.deepcopy(truths)
         truth.createIndex()
-        found = truth.loadRes(copy.deepcopy(results)) if results else lib.COCO()
-    return truth, found
+        result = truth.loadRes(copy.deepcopy(results)) if results else lib.COCO()
+    return truth, result
 
 
 def evaluated(lib: Any, case: Odd, *, look: bool = False) -> tuple[Any, str]:
@@ -195,9 +195,9 @@ def evaluated(lib: Any, case: Odd, *, look: bool = False) -> tuple[Any, str]:
         case: set to evaluate.
         look: whether ``evalImgs`` is read before the accumulation.
     """
-    truth, found = loaded(lib, case.truths, case.results)
+    truth, result = loaded(lib, case.truths, case.results)
     with contextlib.redirect_stdout(io.StringIO()):
-        evaluation = lib.COCOeval(truth, found, case.kind)
+        evaluation = lib.COCOeval(truth, result, case.kind)
         for name, value in case.params.items():
             setattr(evaluation.params, name, copy.deepcopy(value))
         evaluation.evaluate()

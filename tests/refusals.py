@@ -68,11 +68,11 @@ def noted(result: Any, code: str, **facts: Any) -> Finding:
         code: of the finding.
         **facts: expected ``count``, ``severity`` or items of its facts.
     """
-    found = [one for one in result.findings if one.code == code]
-    assert len(found) == 1, result.findings
-    have = {"count": found[0].count, "severity": found[0].severity, **found[0].facts}
+    findings = [one for one in result.findings if one.code == code]
+    assert len(findings) == 1, result.findings
+    have = {"count": findings[0].count, "severity": findings[0].severity, **findings[0].facts}
     assert {name: have[name] for name in facts if name in have} == facts
-    return found[0]
+    return findings[0]
 
 
 def peak(*arguments: object) -> tuple[int, int, str]:

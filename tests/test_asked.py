@@ -96,9 +96,9 @@ def test_several_labels_per_datum_have_no_top_k_under_any_name():
 
 
 def test_the_plan_lists_cut_offs_and_infers_the_task():
-    said = ee.explain(metrics=["F0.5", "TopKAccuracy@3", "TopKAccuracy"], k=[2])
-    assert "task      classification" in said
-    assert "metrics   F0.5, TopKAccuracy (k 2, 3)\n" in said
+    plan = ee.explain(metrics=["F0.5", "TopKAccuracy@3", "TopKAccuracy"], k=[2])
+    assert "task      classification" in plan
+    assert "metrics   F0.5, TopKAccuracy (k 2, 3)\n" in plan
 
 
 def test_one_value_by_the_requested_name():

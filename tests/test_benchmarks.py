@@ -40,8 +40,8 @@ def made(module: Any, section: str, folder: Path, scale: float) -> Path:
 def numbers(module: Any, name: str, folder: Path) -> array[float]:
     run, version = module("retrieval_contenders").prepare(name)
     assert version()
-    found = run(folder, lambda step, times=1: None)
-    return array("d", (math.nan if x is None else x for x in found))
+    actual = run(folder, lambda step, times=1: None)
+    return array("d", (math.nan if x is None else x for x in actual))
 
 
 def test_costs_are_medians_with_the_reported_values(module, capsys):
@@ -110,15 +110,15 @@ def test_contenders_on_texts_agree(module, tmp_path):
 def test_contenders_on_label_maps_agree(module, tmp_path, section, peers):
     data = module("segmentation_data")
     data.make(section, data.Order(tmp_path, 0.002, seed=1, workers=1))
-    found = {}
+    actual = {}
     for name in ("evalengine-1", *peers):
         run, version = module("segmentation_contenders").prepare(f"{section}/{name}")
         assert version()
-        found[name] = run(tmp_path, lambda step, times=1: None)
-    ours = found.pop("evalengine-1")
+        actual[name] = run(tmp_path, lambda step, times=1: None)
+    ours = actual.pop("evalengine-1")
     assert len(ours) == 20
     assert 0.01 < ours[-1] < 1
-    for theirs in found.values():
+    for theirs in actual.values():
         assert theirs == pytest.approx(ours, abs=1e-12)
 
 
@@ -174,15 +174,15 @@ def test_two_detectors_compared(module, tmp_path):
     )
     run, version = module("intervals_detection_contenders").prepare("images-1000/evalengine-1")
     assert version()
-    found = run(tmp_path, lambda step, times=1: None)
+    actual = run(tmp_path, lambda step, times=1: None)
     tables = [tmp_path / f"{name}.parquet" for name in ("predictions", "predictions_b")]
     rest = {name: tmp_path / f"{name}.parquet" for name in ("datums", "labels")}
     first, second = (
         ee.score(one, tmp_path / "groundtruths.parquet", dialect="coco", **rest).to_coco()["stats"]
         for one in tables
     )
-    assert found == [b - a for a, b in zip(first, second, strict=True)]
-    assert found[0] < 0
+    assert actual == [b - a for a, b in zip(first, second, strict=True)]
+    assert actual[0] < 0
 
 
 @pytest.mark.parametrize("section", ["objects", "files"])

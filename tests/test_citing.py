@@ -111,8 +111,8 @@ def test_order_width_and_absent_columns_do_not_matter() -> None:
 def test_buckets_add_up() -> None:
     table = pl.DataFrame({"datum_id": range(1000), "score": [i / 7 for i in range(1000)]})
     parts = [table.filter(pl.col("datum_id") % 7 == i) for i in range(7)]
-    found = of_buckets([{"predictions": digest_of(one)} for one in parts])
-    assert found == {"predictions": digest_of(table)}
+    result = of_buckets([{"predictions": digest_of(one)} for one in parts])
+    assert result == {"predictions": digest_of(table)}
     assert of_buckets([{"table": "01"}, {"table": UNKNOWN}]) == {"table": UNKNOWN}
     assert of_buckets([{"labels": "01"}, {"labels": "01"}]) == {"labels": "01"}
 
@@ -270,11 +270,11 @@ def test_other_lines_are_refused(line: str) -> None:
 
 def test_numbers_are_equal_to_the_digits_of_the_line() -> None:
     head = "evalengine 0.1.0 | detection coco | n 5 | pred 1f3a1f3a gt 9c0e9c0e | AP "
-    found = read_line(f"{head}0.4926 [0.4811, 0.5049]")
-    assert differences(read_line(f"{head}0.493 [0.481, 0.505]"), found) == ([], [], [])
-    output, _, _ = differences(read_line(f"{head}0.492 [0.481, 0.505]"), found)
+    result = read_line(f"{head}0.4926 [0.4811, 0.5049]")
+    assert differences(read_line(f"{head}0.493 [0.481, 0.505]"), result) == ([], [], [])
+    output, _, _ = differences(read_line(f"{head}0.492 [0.481, 0.505]"), result)
     assert output == ["AP (value): line 0.492, here 0.4926"]
-    output, _, _ = differences(read_line(f"{head}0.493"), found)
+    output, _, _ = differences(read_line(f"{head}0.493"), result)
     assert [one.split(":")[0] for one in output] == ["AP (lower)", "AP (upper)"]
     small, counted = read_line(f"{head}0.0012"), read_line(f"{head}7")
     assert differences(small, small) == differences(counted, counted) == ([], [], [])
@@ -390,10 +390,10 @@ def test_comparisons_cite_runs_that_were_scored_before(tmp_path: Path, boxes, ca
     cards = [ee.score(one, truths) for one in (predictions, predictions.head(300))]
     folders = [str(card.save(tmp_path / name)) for card, name in zip(cards, "ab", strict=True)]
     lines = {name: card.cite for name, card in zip("ab", cards, strict=True)}
-    found = ee.compare(*folders, draws=20)
-    assert found.cites == ee.compare(*cards, names=["a", "b"], draws=20).cites == lines
+    result = ee.compare(*folders, draws=20)
+    assert result.cites == ee.compare(*cards, names=["a", "b"], draws=20).cites == lines
     assert ee.compare(*boxes[:1] * 2, ground_truths=truths, draws=20).cites == {}
-    found.save(tmp_path / "c")
+    result.save(tmp_path / "c")
     assert ee.load(tmp_path / "c").cites == lines
     for form, start, mark in (("latex", "% ", ""), ("markdown", "- ", "`")):
         assert main(["compare", *folders, "--draws", "20", "--format", form]) == 0

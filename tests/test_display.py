@@ -240,10 +240,10 @@ class TestFormats:
 
     def test_json_holds_rows_and_notes(self) -> None:
         card = fabricated.card(notes=("a note", 'said "so"'), warnings=('said "so"',))
-        found = json.loads(shown(card, "json"))
-        assert found.pop("metrics") == card.metrics.to_dicts()
-        assert found.pop("cite") == card.cite
-        assert found == {"notes": ["a note", 'said "so"'], "warnings": ['said "so"']}
+        result = json.loads(shown(card, "json"))
+        assert result.pop("metrics") == card.metrics.to_dicts()
+        assert result.pop("cite") == card.cite
+        assert result == {"notes": ["a note", 'said "so"'], "warnings": ['said "so"']}
 
     def test_csv(self) -> None:
         rows = list(csv.DictReader(io.StringIO(shown(self.card, "csv"))))
@@ -349,9 +349,9 @@ def test_weights_of_rows_are_rounded() -> None:
 
 
 def test_counts_are_whole_numbers_and_shares_are_not():
-    found = pl.DataFrame({"datum_id": [1, 2], "predicted": ["a", "b"]})
+    predictions = pl.DataFrame({"datum_id": [1, 2], "predicted": ["a", "b"]})
     truth = pl.DataFrame({"datum_id": [1, 2], "actual": ["a", "a"]})
-    card = ee.score(found, truth, task="classification", metrics=["Counts", "F1"])
+    card = ee.score(predictions, truth, task="classification", metrics=["Counts", "F1"])
     out = io.StringIO()
     show(card, "table", out)
     lines = {line.split()[0]: line.split() for line in out.getvalue().splitlines() if line.strip()}

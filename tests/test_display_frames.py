@@ -63,11 +63,13 @@ class TestFrames:
             "| – | – | 2 |",
         ]
 
-    @pytest.mark.parametrize(("form", "said"), [("table", "no rows\n"), ("markdown", "--- |\n")])
-    def test_without_rows_all_columns_are_named(self, form: str, said: str) -> None:
+    @pytest.mark.parametrize(
+        ("form", "expected"), [("table", "no rows\n"), ("markdown", "--- |\n")]
+    )
+    def test_without_rows_all_columns_are_named(self, form: str, expected: str) -> None:
         text = written(FRAME.clear(), form)
         assert "empty" in text
-        assert text.endswith(said)
+        assert text.endswith(expected)
 
     @pytest.mark.parametrize("name", list(FRAMES))
     def test_every_frame_in_both_shapes_a_line_a_row(self, name: str) -> None:

@@ -226,10 +226,12 @@ def test_terminal_page_chart_and_notebook_have_one_order(
 ) -> None:
     """The worst are first, undefined ones last; ties go by support, then name, numbers by value."""
     truths = ["b"] * 4 + ["a"] * 4 + ["10"] * 3 + ["9"] * 3 + ["c"] * 6 + ["e"] * 8
-    said = [*truths]
+    message = [*truths]
     for wrong in (0, 4, 8, 11, 14, 15, 20, 21):  # 3 of 4, 3 of 4, 2 of 3, 2 of 3, 4 of 6, 6 of 8
-        said[wrong] = "d"
-    rows = pl.DataFrame({"datum_id": range(28), "y_true": truths, "y_pred": said, "part": truths})
+        message[wrong] = "d"
+    rows = pl.DataFrame(
+        {"datum_id": range(28), "y_true": truths, "y_pred": message, "part": truths}
+    )
     card = ee.score(rows, by="part", metrics=[metric])
     expected = ["c", "9", "10", "e", "a", "b"]
     undefined = ["d"] if by == "labels" else []

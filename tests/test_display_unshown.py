@@ -89,8 +89,8 @@ class TestSlicesByLabel:
         card = ee.score(*sides(), metrics=["F1"], by="day")
         macro = pl.col("average").eq_missing(pl.lit("macro"))
         left = card.metrics.filter(pl.col("slice").is_not_null(), ~macro)
-        said = f"day x label): {left.height} rows; all: card.metrics, --frame metrics"
-        assert said in words(rendered(card, form))
+        message = f"day x label): {left.height} rows; all: card.metrics, --frame metrics"
+        assert message in words(rendered(card, form))
 
 
 class TestThresholds:
@@ -102,8 +102,8 @@ class TestThresholds:
         text = words(rendered(card, form))
         near = (card.metrics["score_threshold"] - 0.5).abs()
         left = (near > near.min()).sum()
-        said = f"{n - 1} more score thresholds"
-        assert (said in text) == (n > 6)
+        message = f"{n - 1} more score thresholds"
+        assert (message in text) == (n > 6)
         assert (f": {left} rows; all: card.metrics" in text) == (n > 6)
 
     def test_every_row_is_shown_or_counted(self) -> None:
@@ -132,8 +132,8 @@ class TestConfusion:
         card = detection(
             metrics=["ConfusionMatrix"], datums=DETECTION / "datums.parquet", by="weather"
         )
-        said = "not shown: 18 more pairs of thresholds, 3 slices; all: card.confusion, --frame"
-        assert said in words(rendered(card, form))
+        message = "not shown: 18 more pairs of thresholds, 3 slices; all: card.confusion, --frame"
+        assert message in words(rendered(card, form))
 
     def test_a_few_thresholds_are_all_shown(self) -> None:
         card = detection(
@@ -187,9 +187,9 @@ class TestOtherFrames:
         tables = [str(DETECTION / f"{name}.parquet") for name in ("predictions", "groundtruths")]
         asked = ("score", *tables, "--metric", "Outcomes", "--format")
         assert main([*asked, "json"]) == 0
-        found = json.loads(capsys.readouterr().out)
-        assert found["metrics"] == []
-        assert found["frames"] == {"outcomes": 511}
+        result = json.loads(capsys.readouterr().out)
+        assert result["metrics"] == []
+        assert result["frames"] == {"outcomes": 511}
         assert main([*asked, "csv"]) == 0
         assert "outcomes (511 rows); print" in capsys.readouterr().err
 
@@ -267,8 +267,8 @@ class TestCoverage:
         assert "tue 0.5000 (7 of 60), mon 0.2500" in repr(card)
 
     def test_in_json(self) -> None:
-        found = json.loads(rendered(self.card(), "json"))["metrics"]
-        assert [(row["scored"], row["support"]) for row in found] == [
+        result = json.loads(rendered(self.card(), "json"))["metrics"]
+        assert [(row["scored"], row["support"]) for row in result] == [
             (60, 60), (5, 60), (7, 60), (7, 60), (50, 60)
         ]  # fmt: skip
 
@@ -291,11 +291,11 @@ class TestHeadings:
             predictions[i * 90 : (i + 1) * 90].write_parquet(tmp_path / f"p{i}.parquet")
         truths.write_parquet(tmp_path / "truths.parquet")
         card = ee.score(str(tmp_path / "p*.parquet"), tmp_path / "truths.parquet")
-        said = "270 predictions in 3 files, 90 ground truths, 90 datums"
+        message = "270 predictions in 3 files, 90 ground truths, 90 datums"
         for form in FORMS:
-            assert said in words(rendered(card, form))
+            assert message in words(rendered(card, form))
         card.save(tmp_path / "run")
-        assert said in repr(ee.load(tmp_path / "run"))
+        assert message in repr(ee.load(tmp_path / "run"))
         card = ee.score([tmp_path / "p0.parquet"], str(tmp_path / "t*.parquet"))
         assert "90 predictions, 90 ground" in repr(card)
         assert "in 1 file, 90 datums" in repr(card)
@@ -331,10 +331,10 @@ class TestNotes:
 
     def test_in_python(self, tables: list[str]) -> None:
         card = ee.score(*tables, task="classification")
-        said = "1 label in the predictions only: 'car'."
-        assert said in card.notes
-        assert said in repr(card)
-        assert said in card._repr_html_().replace("&#x27;", "'")
+        message = "1 label in the predictions only: 'car'."
+        assert message in card.notes
+        assert message in repr(card)
+        assert message in card._repr_html_().replace("&#x27;", "'")
 
     def test_parquet(self, tables: list[str], capfdbinary: pytest.CaptureFixture[bytes]) -> None:
         args = ["score", *tables, "--task", "classification", "--format", "parquet"]

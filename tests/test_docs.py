@@ -90,8 +90,8 @@ def answer(capsys):
 
     def call(command: str, shell: bool) -> str:
         own, first, into = command, None, INTO.fullmatch(command)
-        if found := HEAD.fullmatch(command):
-            own, first = found[1], int(found[2])
+        if match := HEAD.fullmatch(command):
+            own, first = match[1], int(match[2])
         elif into:
             own = into[1]
         plain = QUOTED.sub("", own)

@@ -104,9 +104,9 @@ def test_invalid_texts(tmp_path: Path, ending: str) -> None:
         frame.write_csv(path)
     else:
         path.write_bytes(gzip.compress(frame.write_csv().encode(), 1))
-    status, megabytes, said = peak("check", path, path)
+    status, megabytes, message = peak("check", path, path)
     assert status == 2
-    assert "140 MB" in said
+    assert "140 MB" in message
     assert megabytes < 300
 
 
@@ -118,10 +118,10 @@ def test_long_texts_under_a_limit(tmp_path: Path, ending: str) -> None:
     frame = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": labels})
     writer = {"arrow": frame.write_ipc, "arrows": frame.write_ipc_stream}
     writer.get(ending, getattr(frame, f"write_{ending}", None))(path)
-    status, megabytes, said = peak("score", path, path, "--memory-limit", "512MB")
+    status, megabytes, message = peak("score", path, path, "--memory-limit", "512MB")
     assert status == 2
-    assert "--memory-limit " in said
-    assert "MiB" in said
+    assert "--memory-limit " in message
+    assert "MiB" in message
     assert megabytes < 300
 
 
@@ -152,9 +152,9 @@ def test_the_limit_in_the_message_is_sufficient(tmp_path: Path, ending: str) -> 
     labels = [letter * 50_000_000 for letter in "abc"]
     frame = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": labels})
     (frame.write_csv if ending == "csv" else frame.write_ipc)(path)
-    status, _, said = peak("score", path, path, "--memory-limit", "512MB")
+    status, _, message = peak("score", path, path, "--memory-limit", "512MB")
     assert status == 2
-    named = said.rpartition("MiB")[0].rpartition(" ")[2]
+    named = message.rpartition("MiB")[0].rpartition(" ")[2]
     status, megabytes, _ = peak("score", path, path, "--memory-limit", f"{named}MiB")
     assert status == 0
     assert megabytes <= int(named)
@@ -165,10 +165,10 @@ def test_row_groups_beyond_a_limit(tmp_path: Path) -> None:
     """Only columns that are read count."""
     path = wide_groups(tmp_path / "p.parquet", 12_000_000)
     assert path.stat().st_size < 20_000_000
-    status, megabytes, said = peak("score", path, path, "--memory-limit", "512MB")
+    status, megabytes, message = peak("score", path, path, "--memory-limit", "512MB")
     assert status == 2
     assert megabytes < 300
-    named = int(said.rpartition("MiB")[0].rpartition(" ")[2])
+    named = int(message.rpartition("MiB")[0].rpartition(" ")[2])
     assert 600 < named < 1200
     few = wide_groups(tmp_path / "q.parquet", 1_000_000)
     assert ee.check(few, few, options=ee.Options(memory_limit="512MB")).rows["predictions"] == 10**6
@@ -181,14 +181,14 @@ def test_videos_of_few_lines(tmp_path: Path) -> None:
         path.write_text(video(frames, *keyframes))
         with refused("file_malformed", ee.ReadError, match="are the most"):
             ee.check(path, path)
-    status, megabytes, said = peak("check", path, path)
+    status, megabytes, message = peak("check", path, path)
     assert status == 2
-    assert "are the most" in said
+    assert "are the most" in message
     assert megabytes < 300
     path.write_text(video(300_000, 0, 200_000))
-    status, megabytes, said = peak("check", path, path, "--memory-limit", "512MB")
+    status, megabytes, message = peak("check", path, path, "--memory-limit", "512MB")
     assert status == 2
-    assert "least --memory-limit" in said
+    assert "least --memory-limit" in message
     assert megabytes < 300
     path.write_text(video(3000, 0, 2999))
     assert ee.convert(path, out=tmp_path / "out")["groundtruths.parquet"] == 3000
@@ -223,9 +223,9 @@ def sizes() -> pl.DataFrame:
 def test_compressed_annotations(tmp_path: Path) -> None:
     path = tmp_path / "a.txt.gz"
     path.write_bytes(gzip.compress(b"0 0.5 0.5 0.2 0.2\n" * 16_000_000, 6))
-    status, megabytes, said = peak("check", tmp_path, tmp_path)
+    status, megabytes, message = peak("check", tmp_path, tmp_path)
     assert status == 2
-    assert "expands to more" in said
+    assert "expands to more" in message
     assert megabytes < 700
 
 

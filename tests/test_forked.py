@@ -87,10 +87,10 @@ print(card.value("mAP", iou_threshold=0.5))
     ],
 )
 def test_the_users_own_queries_count(query: str) -> None:
-    said = output_of(
+    output = output_of(
         f"import evalengine as ee, polars as pl\n{query}\nin_child(lambda: ee.score(*tables))"
     )
-    assert [line.startswith(REFUSED) for line in said] == [True]
+    assert [line.startswith(REFUSED) for line in output] == [True]
 
 
 @pytest.mark.parametrize("imported", ["evalengine, polars", "evalengine.api"])

@@ -147,21 +147,21 @@ def test_calls_on_all_threads_are_counted(guard: ModuleType) -> None:
     assert figures(beside) > 5
     assert guard.Counter().measure(three) == {"calls": 4, "files": 0, "code": 0}
     ee.precision_recall_fscore(["a"], ["a"])  # the first call imports
-    found = guard.Counter().measure(lambda: ee.precision_recall_fscore(["a"], ["a"]))
-    assert found["code"] >= found["files"] > 2
-    assert found["calls"] > found["code"]
+    result = guard.Counter().measure(lambda: ee.precision_recall_fscore(["a"], ["a"]))
+    assert result["code"] >= result["files"] > 2
+    assert result["calls"] > result["code"]
 
 
 def test_every_work_has_a_budget_and_two_sets(guard: ModuleType) -> None:
-    kept = json.loads(guard.BUDGETS.read_text("utf-8"))
-    assert list(kept["works"]) == list(guard.WORKS)
+    stored = json.loads(guard.BUDGETS.read_text("utf-8"))
+    assert list(stored["works"]) == list(guard.WORKS)
     for name, work in guard.WORKS.items():
         warm, exact = guard.warm_up_set(work), guard.exact_set(work)
         assert warm[0] == exact[0]
         assert warm[1] < exact[1]
         assert warm[2] != exact[2]
         figures = {"kernels"} if work.kind == "empty" else {"calls", "files", "code"}
-        assert set(kept["works"][name]) == {*figures, "peak_mb"}
+        assert set(stored["works"][name]) == {*figures, "peak_mb"}
 
 
 def test_small_works_run_on_both_sets(guard: ModuleType, tmp_path: Path) -> None:

@@ -105,18 +105,18 @@ def test_threads_are_kept_from_one_list_to_the_next() -> None:
 
 def test_several_callers_share_one_object() -> None:
     threads = Threads(2)
-    found: dict[int, list[int]] = {}
+    result: dict[int, list[int]] = {}
 
     def caller(number: int) -> None:
         for _ in range(20):
-            found[number] = threads.each([partial(pow, number, i) for i in range(10)])
+            result[number] = threads.each([partial(pow, number, i) for i in range(10)])
 
     callers = [threading.Thread(target=caller, args=(number,)) for number in range(5)]
     for one in callers:
         one.start()
     for one in callers:
         one.join(PATIENCE)
-    assert found == {number: [number**i for i in range(10)] for number in range(5)}
+    assert result == {number: [number**i for i in range(10)] for number in range(5)}
 
 
 def test_the_first_error_in_order_is_raised_and_nothing_begins_after_it() -> None:
@@ -247,7 +247,7 @@ def output_of(script: str) -> str:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
 def test_a_forked_process_has_helpers_of_its_own() -> None:
-    said = output_of(
+    output = output_of(
         "import os, threading, warnings\n"
         "warnings.simplefilter('ignore')\n"  # newer Pythons warn of any fork while threads run
         "from evalengine.executors import Threads\n"
@@ -260,11 +260,11 @@ def test_a_forked_process_has_helpers_of_its_own() -> None:
         "    os._exit(meet())\n"
         "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), meet())\n"
     )
-    assert said == "2 2\n"
+    assert output == "2 2\n"
 
 
 def test_work_at_the_end_of_the_process_is_done_by_the_caller() -> None:
-    said = output_of(
+    output = output_of(
         "import atexit\n"
         "from evalengine.executors import Threads\n"
         "threads = Threads(2)\n"
@@ -273,4 +273,4 @@ def test_work_at_the_end_of_the_process_is_done_by_the_caller() -> None:
         "work()\n"
         "atexit.register(work)\n"
     )
-    assert said == "10\n10\n"
+    assert output == "10\n10\n"

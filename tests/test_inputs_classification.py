@@ -106,10 +106,10 @@ LABELS: list[tuple[Any, Any, Any]] = [
 
 @pytest.mark.parametrize(("actual", "predicted", "dtype"), LABELS, ids=str)
 def test_labels_of_both_columns_get_one_dtype(actual: Any, predicted: Any, dtype: Any) -> None:
-    found = table(load(pl.DataFrame({"actual": actual, "predicted": predicted})))
-    assert found.schema == {"actual": dtype, "predicted": dtype}
-    assert found["actual"].to_list() == pl.Series(actual).to_list()
-    assert found["predicted"].to_list() == pl.Series(predicted).to_list()
+    result = table(load(pl.DataFrame({"actual": actual, "predicted": predicted})))
+    assert result.schema == {"actual": dtype, "predicted": dtype}
+    assert result["actual"].to_list() == pl.Series(actual).to_list()
+    assert result["predicted"].to_list() == pl.Series(predicted).to_list()
 
 
 @pytest.mark.parametrize(
@@ -412,8 +412,8 @@ def test_unread_columns_next_to_paired_rows_are_a_warning() -> None:
     answers = pl.DataFrame({"order": [1, 2, 3], "y_pred": ["a", "b", "b"]})
     truths = pl.DataFrame({"email_ref": [3, 2, 1], "y_true": ["b", "b", "a"]})
     card = ee.score(answers, truths, metrics=["Accuracy"])
-    said = noted(card, "paired_by_row", severity="warning").message
-    assert "predictions: 'order'; ground truths: 'email_ref'" in said
+    message = noted(card, "paired_by_row", severity="warning").message
+    assert "predictions: 'order'; ground truths: 'email_ref'" in message
     sliced = truths.rename({"email_ref": "part"})
     assert not ee.score(answers.drop("order"), sliced, by="part").warnings
     columns = {"order": "datum_id", "email_ref": "datum_id"}

@@ -78,8 +78,8 @@ def test_probabilities_of_the_other_class_are_reported(seed: int) -> None:
     assert 0.1 < card.value("ROCAUC", label_value=1) < 0.4
     assert "scores_reversed" in codes(card)
     for score in (p, rng.random(400), np.clip(0.45 - true / 10 + rng.normal(size=400), 0, 1)):
-        found = ee.score(y_true=true, y_score=score, metrics=["ROCAUC"])
-        assert "scores_reversed" not in codes(found)
+        result = ee.score(y_true=true, y_score=score, metrics=["ROCAUC"])
+        assert "scores_reversed" not in codes(result)
 
 
 def binary(n: int, seed: int, base: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
@@ -95,8 +95,8 @@ def test_reversed_scores_in_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     true, p = binary(2_000, 5)
     table = pl.DataFrame({"datum_id": range(2_000), "actual": true, "score": 1 - p})
-    found = ee.score(table, metrics=["ROCAUC"], memory_limit="4GB").findings
-    assert [one.code for one in found].count("scores_reversed") == 1
+    findings = ee.score(table, metrics=["ROCAUC"], memory_limit="4GB").findings
+    assert [one.code for one in findings].count("scores_reversed") == 1
     right = table.with_columns(score=1 - pl.col("score"))
     for sound in (right, right.with_columns(score=pl.col("score").shuffle(1))):
         assert "scores_reversed" not in codes(
@@ -116,8 +116,8 @@ def test_relevant_documents_at_the_end_in_buckets(
     run = pl.DataFrame({"query_id": range(queries)}).join(
         pl.DataFrame({"doc_id": range(10), "score": np.linspace(0.9, 0.1, 10)}), how="cross"
     )
-    found = ee.score(run, judged, metrics=["nDCG@10"], memory_limit="4GB").findings
-    assert [one.code for one in found if one.code == "scores_reversed"] == [code] * bool(code)
+    findings = ee.score(run, judged, metrics=["nDCG@10"], memory_limit="4GB").findings
+    assert [one.code for one in findings if one.code == "scores_reversed"] == [code] * bool(code)
 
 
 @pytest.mark.parametrize(("share", "warns"), [(0.02, False), (0.047, False), (0.2, True)])

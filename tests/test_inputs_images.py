@@ -171,7 +171,7 @@ ONE = {"boxes": [[1.0, 1, 5, 5]], "labels": [1]}
 
 
 @pytest.mark.parametrize(
-    ("ours", "said"),
+    ("ours", "facts"),
     [
         ([{**ONE, "scores": [0.5]}] * 3, {"code": "lengths_differ", "lengths": [3, 1]}),
         ([{**ONE, "scores": [0.5, 0.6]}], {"code": "lengths_differ", "row": 0}),
@@ -194,8 +194,8 @@ ONE = {"boxes": [[1.0, 1, 5, 5]], "labels": [1]}
         ([{**ONE, "labels": np.array(1), "scores": [0.5]}], {"code": "wrong_type"}),
     ],
 )
-def test_refused(ours: Any, said: dict[str, Any]) -> None:
-    with refused(**said):
+def test_refused(ours: Any, facts: dict[str, Any]) -> None:
+    with refused(**facts):
         ee.score(ours, [ONE])
 
 

@@ -29,8 +29,8 @@ def refused(*given: Any, **options: Any) -> refusals.Refusal:
 @pytest.mark.parametrize("cast", [int, bool, float])
 def test_narrow_arrays_of_0_and_1_are_questioned(cast: type) -> None:
     """scikit-learn reads them as labels, Torchmetrics as the caller asks."""
-    said = refused(SAID.astype(cast), TRUTH.astype(cast))
-    assert said.has("task_ambiguous", count=6)
+    message = refused(SAID.astype(cast), TRUTH.astype(cast))
+    assert message.has("task_ambiguous", count=6)
     assert "shape (6, 3)" in refused(SAID, TRUTH, task="classification")
     assert ee.score(SAID, TRUTH, task="segmentation").value("PixelAccuracy") == 13 / 18
     assert ee.score(SAID, TRUTH, metrics=["mIOU"]).task == "segmentation"
@@ -59,9 +59,9 @@ def test_possible_images_are_images_with_a_note() -> None:
 @pytest.mark.parametrize("cast", [int, float])
 def test_scores_next_to_one_hot_truths_are_refused(cast: type) -> None:
     hot = np.eye(3)[[0, 1, 2, 1, 0, 2]].astype(cast)
-    said = refused(SCORES, hot)
-    assert said.has("several_classes")
-    assert ("write task='text'" in said) is (cast is float)
+    message = refused(SCORES, hot)
+    assert message.has("several_classes")
+    assert ("write task='text'" in message) is (cast is float)
     if cast is float:
         assert ee.score(SCORES, hot, task="text").metrics["metric"].to_list() == [
             "SemanticSimilarity"

@@ -174,8 +174,8 @@ def test_decimals_are_measured() -> None:
 
 def test_integers_that_hardly_repeat_are_noted() -> None:
     counts = {"target": [*range(40)], "prediction": [*range(1, 41)]}
-    told = [note for note in ee.score(counts).notes if "task='regression'" in note]
-    assert len(told) == 2
+    notes = [note for note in ee.score(counts).notes if "task='regression'" in note]
+    assert len(notes) == 2
     repeated = {name: [value % 5 for value in values] for name, values in counts.items()}
     assert not any("regression" in note for note in ee.score(repeated).notes)
 
@@ -206,9 +206,9 @@ def test_a_marker_of_a_missing_value_changes_no_task(
     path.write_text(f"{names[0]},{names[1]}\n{rows}\n")
     own, other = (pl.Series(names[i], sides[i]) for i in (bad, 1 - bad))
     for table in (path, pl.DataFrame([own, other.cast(pl.Float64)])):
-        with pytest.raises(ee.InputError) as told:
+        with pytest.raises(ee.InputError) as error:
             ee.score(table)
-        (problem,) = told.value.problems
+        (problem,) = error.value.problems
         assert (problem.column, problem.count) == (("target", "prediction")[bad], 1)
         assert [row for row, _ in problem.shown] == [17]
         assert repr(mark) in problem.message
@@ -226,9 +226,9 @@ def test_invalid_numbers_and_columns_of_other_texts() -> None:
     for words in (["1", "2", "NA"], ["a", "b", "2.5"]):
         card = ee.score({"target": words * 4, "prediction": words * 4})
         assert (card.task, card.value("Accuracy")) == ("classification", 1.0)
-    with pytest.raises(ee.InputError) as told:
+    with pytest.raises(ee.InputError) as error:
         ee.score(numbers, ["NA", *true[1:]])
-    assert [one.column for one in told.value.problems] == ["target"]
+    assert [one.column for one in error.value.problems] == ["target"]
     scores = {"datum_id": [1, 2], "label_value": ["a", "b"], "score": ["0.5", "NA"]}
     with refused(
         "null_values", ee.InputError, side="predictions", column="score", count=1, rows=[1]
@@ -239,13 +239,13 @@ def test_invalid_numbers_and_columns_of_other_texts() -> None:
 def test_a_marker_after_the_first_rows_is_found(tmp_path: Path) -> None:
     rows = "".join(f"{i},{i + 0.5}\n" for i in range(1500))
     (tmp_path / "t.csv").write_text(f"target,prediction\n{rows}NA,7.5\n")
-    with pytest.raises(ee.InputError) as told:
+    with pytest.raises(ee.InputError) as error:
         ee.score(tmp_path / "t.csv")
-    assert [(one.column, one.shown[0][0]) for one in told.value.problems] == [("target", 1500)]
+    assert [(one.column, one.shown[0][0]) for one in error.value.problems] == [("target", 1500)]
     table = pl.read_csv(tmp_path / "t.csv", infer_schema_length=None).with_row_index("datum_id")
-    with pytest.raises(ee.InputError) as told:
+    with pytest.raises(ee.InputError) as error:
         ee.score(table.select("datum_id", "prediction"), table.select("datum_id", "target"))
-    assert [(one.column, one.shown[0][0]) for one in told.value.problems] == [("target", 1500)]
+    assert [(one.column, one.shown[0][0]) for one in error.value.problems] == [("target", 1500)]
 
 
 @pytest.mark.parametrize("at", [17, 1400])
@@ -262,9 +262,9 @@ def test_a_blank_among_whole_numbers_changes_no_task(
     sides = whole.select("datum_id", names[1]), whole.select("datum_id", names[0])
     arrays = [table[name].cast(pl.Float64).to_numpy() for name in names[::-1]]
     for given in ((tmp_path / "t.csv",), sides, arrays):
-        with pytest.raises(ee.InputError) as told:
+        with pytest.raises(ee.InputError) as error:
             ee.score(*given)
-        found = [(one.column, one.count, one.shown[0][0]) for one in told.value.problems]
+        found = [(one.column, one.count, one.shown[0][0]) for one in error.value.problems]
         assert found == [("target", 1, at)]
     card = ee.score(tmp_path / "t.csv", where=f"{names[0]} IS NOT NULL")
     assert (card.task, card.value("MAE")) == ("regression", pytest.approx(0.37))
@@ -314,14 +314,14 @@ def test_a_metric_of_one_task_decides_if_columns_allow_it() -> None:
 
 
 def test_columns_named_by_hand_decide() -> None:
-    numbers, ends = [1, 2, 3], {"low": [0, 1, 2], "high": [2, 3, 4]}
+    numbers, bounds = [1, 2, 3], {"low": [0, 1, 2], "high": [2, 3, 4]}
     said = {"low": "lower", "high": "upper"}
     assert infer({"poll": numbers, "real": numbers}, columns={"poll": "prediction",
                  "real": "target"}) == "regression"  # fmt: skip
     assert infer({"mine": numbers, "actual": numbers}, columns={"mine": "prediction"}) == (
         "regression"
     )
-    table = {"actual": numbers, "pred": numbers, **ends}
+    table = {"actual": numbers, "pred": numbers, **bounds}
     assert infer(table, columns=said) == "regression"
     for asked in ({}, {"metrics": ["Coverage"]}, {"task": "regression"}):
         assert ee.score(table, columns=said, **asked).value("Coverage") == 1.0

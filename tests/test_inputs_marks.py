@@ -38,13 +38,13 @@ def close(draw: st.DrawFn, n_columns: int = 1) -> list[pl.Series]:
 def test_bitmaps_are_the_set(columns: list[pl.Series], unmarked: int) -> None:
     with tuned(block_rows=7, unmarked_rows=unmarked):
         chunked = pl.concat([columns[0], columns[0].reverse()], rechunk=False)
-        found = bitmap_of([chunked], 41)
-        assert found is not None
+        result = bitmap_of([chunked], 41)
+        assert result is not None
         expected = sorted(set(columns[0].to_list()))
-        assert found.series(columns[0]).to_list() == expected
-        assert found.series(columns[0]).dtype == columns[0].dtype
-        assert found.count == len(expected)
-        assert bitmap_of([chunked], found.flags.size - 1) is None
+        assert result.series(columns[0]).to_list() == expected
+        assert result.series(columns[0]).dtype == columns[0].dtype
+        assert result.count == len(expected)
+        assert bitmap_of([chunked], result.flags.size - 1) is None
 
 
 @settings(deadline=None)

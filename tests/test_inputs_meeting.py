@@ -254,8 +254,8 @@ def test_capitals_next_to_small_letters(names: tuple[str, str, bool]) -> None:
     name, other, warns = names
     table = pl.DataFrame({"y_true": [name] * 40, "y_pred": [name, name, other, name] * 10})
     for sides in (table, table.rename({"y_true": "y_pred", "y_pred": "y_true"})):
-        found = [one for one in ee.score(sides).findings if one.code == "labels_spelt_apart"]
-        assert [one.severity for one in found] == ["warning"] * warns
+        findings = [one for one in ee.score(sides).findings if one.code == "labels_spelt_apart"]
+        assert [one.severity for one in findings] == ["warning"] * warns
     both = pl.DataFrame({"y_true": [name, other] * 9, "y_pred": [name, other] * 9})
     assert "labels_spelt_apart" not in {one.code for one in ee.score(both).findings}
 
@@ -264,8 +264,8 @@ def test_a_label_in_other_capitals_may_be_another_class() -> None:
     """One of several labels gives a note; zeros count in fractions."""
     true = ["Pi", "Sigma", "alpha", "beta"] * 10
     table = pl.DataFrame({"y_true": true, "y_pred": ["pi", *true[1:]]})
-    found = [one for one in ee.score(table).findings if one.code == "labels_spelt_apart"]
-    assert [one.severity for one in found] == ["note"]
+    findings = [one for one in ee.score(table).findings if one.code == "labels_spelt_apart"]
+    assert [one.severity for one in findings] == ["note"]
     shares = pl.DataFrame(
         {"y_true": ["5", "1", "2", "1"] * 9, "y_pred": ["0.5", "1", "2", "1"] * 9}
     )
@@ -277,8 +277,8 @@ def test_labels_with_blanks_next_to_the_plain_ones_are_noted() -> None:
     for name, other in (("cat ", "cat"), ("cat", "cat ")):
         mine = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": [name, "cat", "dog"]})
         true = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": [other, "cat", "dog"]})
-        found = ee.score(mine, true, task="classification").findings
-        (note,) = [one for one in found if one.code == "labels_spelt_apart"]
+        findings = ee.score(mine, true, task="classification").findings
+        (note,) = [one for one in findings if one.code == "labels_spelt_apart"]
         assert (note.severity, note.facts) == ("warning", {"count": 1, "blanks": True})
         card = ee.score(mine, true, task="classification", label_format=["blanks"])
         assert card.value("Accuracy") == 1.0
@@ -314,7 +314,7 @@ def test_scattered_ids_moved_by_more_than_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mine", "true", "told"),
+    ("mine", "true", "noted"),
     [
         (["NaN", "a", "b", "NaN"], ["a", "a", "b", "b"], [("predictions", 2, ["NaN"])]),
         (["a", "a", "b", "b"], ["a", "nan", "b", "None"], [("ground_truths", 1, ["nan"])]),
@@ -322,11 +322,11 @@ def test_scattered_ids_moved_by_more_than_one() -> None:
         (["a", "nano", "b", "b"], ["a", "nano", "b", "b"], []),
     ],
 )
-def test_texts_of_missing_values_among_labels_are_noted(mine: Any, true: Any, told: Any) -> None:
+def test_texts_of_missing_values_among_labels_are_noted(mine: Any, true: Any, noted: Any) -> None:
     ours, theirs = (pl.DataFrame({"datum_id": range(4), "label_value": v}) for v in (mine, true))
-    found = ee.score(ours, theirs, task="classification").findings
-    notes = [one for one in found if one.code == "missing_as_label"]
-    assert [tuple(one.facts[k] for k in ("side", "count", "labels")) for one in notes] == told
+    findings = ee.score(ours, theirs, task="classification").findings
+    notes = [one for one in findings if one.code == "missing_as_label"]
+    assert [tuple(one.facts[k] for k in ("side", "count", "labels")) for one in notes] == noted
     assert all(one.severity == "warning" for one in notes)
 
 

@@ -101,10 +101,10 @@ def test_a_regular_expression_may_contain_a_comma(
 def test_few_common_ids_are_a_warning_with_the_evidence() -> None:
     names = [f"{i}.png" for i in range(97)] + ["97", "98", "99"]
     tables = classified(names, [str(i) for i in range(100)])
-    (said,) = ee.score(*tables).warnings
-    assert "3 datums of 100 (3.0%)" in said
-    assert "file extension: 100 of 100" in said
-    assert "id_format=['extension']" in said
+    (message,) = ee.score(*tables).warnings
+    assert "3 datums of 100 (3.0%)" in message
+    assert "file extension: 100 of 100" in message
+    assert "id_format=['extension']" in message
     assert ee.check(*tables).warnings
 
 
@@ -113,8 +113,8 @@ def test_few_common_ids_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> No
     tables = classified(
         [f"{i}.png" for i in range(97)] + ["97", "98", "99"], [*map(str, range(100))]
     )
-    (said,) = ee.score(*tables, memory_limit="1GB").warnings
-    assert "3 datums of 100 (3.0%)" in said
+    (message,) = ee.score(*tables, memory_limit="1GB").warnings
+    assert "3 datums of 100 (3.0%)" in message
 
 
 @pytest.mark.parametrize("turned", [False, True])
@@ -167,23 +167,23 @@ def test_a_form_that_merges_two_ids_is_neither_suggested_nor_accepted() -> None:
 def test_ids_that_begin_one_apart(limit: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     tables = classified([*range(1, 101)], [*range(100)])
-    said = ee.score(*tables, memory_limit=limit).warnings[0]
-    assert "1 to 100, ground truths 0 to 99" in said
-    assert "id_format=['-1']" in said
+    message = ee.score(*tables, memory_limit=limit).warnings[0]
+    assert "1 to 100, ground truths 0 to 99" in message
+    assert "id_format=['-1']" in message
     assert not ee.score(*classified([*range(1, 101)], [*range(100)]), id_format="-1").warnings
     others = ee.score(*classified([*range(2, 102)], [*range(100)])).warnings
     assert not [one for one in others if "without a gap" in one]
 
 
 @pytest.mark.parametrize(
-    ("form", "said"),
+    ("form", "facts"),
     [
         ("stm", {"code": "unknown_name", "value": "stm"}),
         ("(1", {"code": "option_value", "option": "id_format", "value": "(1"}),
     ],
 )
-def test_unknown_forms(form: str, said: dict[str, Any]) -> None:
-    with refused(**said):
+def test_unknown_forms(form: str, facts: dict[str, Any]) -> None:
+    with refused(**facts):
         ee.score(*classified(["a"], ["a"]), id_format=form)
 
 
@@ -193,8 +193,8 @@ def test_a_step_on_strings() -> None:
 
 
 def labelled(ours: list[Any], theirs: list[Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    found, true = classified([*range(len(ours))], [*range(len(theirs))])
-    return found.with_columns(label_value=pl.Series(ours)), true.with_columns(
+    predictions, true = classified([*range(len(ours))], [*range(len(theirs))])
+    return predictions.with_columns(label_value=pl.Series(ours)), true.with_columns(
         label_value=pl.Series(theirs)
     )
 
@@ -202,10 +202,10 @@ def labelled(ours: list[Any], theirs: list[Any]) -> tuple[pl.DataFrame, pl.DataF
 def test_classes_counted_from_0_and_from_1(monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     tables = labelled([0, 1, 2, 3], [1, 2, 3, 4])
-    (said,) = ee.score(*tables).warnings
-    assert "0 to 3" in said
-    assert "ground truths 1 to 4" in said
-    assert "label_format=['+1']" in said
+    (message,) = ee.score(*tables).warnings
+    assert "0 to 3" in message
+    assert "ground truths 1 to 4" in message
+    assert "label_format=['+1']" in message
     for limit in (None, "1GB"):
         card = ee.score(*tables, label_format="+1", memory_limit=limit)
         assert (card.value("Accuracy"), card.warnings) == (1.0, ())
@@ -215,9 +215,9 @@ def test_classes_counted_from_0_and_from_1(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_labels_spelt_in_two_ways() -> None:
     tables = labelled(["Car", "traffic light", "buses", "x"], ["cars", "traffic_light", "bus", "x"])
-    said = ee.score(*tables).warnings[0]
-    assert "'Car' and 'cars'" in said
-    assert "'buses' and 'bus'" in said
+    message = ee.score(*tables).warnings[0]
+    assert "'Car' and 'cars'" in message
+    assert "'buses' and 'bus'" in message
     pairs = {"Car": "cars", "buses": "bus", "traffic light": "traffic_light"}
     assert ee.score(*tables, label_map=pairs).value("Accuracy") == 1.0
 
@@ -225,11 +225,11 @@ def test_labels_spelt_in_two_ways() -> None:
 def test_labels_that_look_alike_are_a_note() -> None:
     card = ee.score(*labelled(["pedestrain", "class_1", "bus"], ["pedestrian", "class_2", "bus"]))
     assert not card.warnings
-    (said,) = (
+    (message,) = (
         in_python(note) for note in card.notes if "look like" in note or "looks like" in note
     )
-    assert '{"pedestrain": "pedestrian"}' in said
-    assert "class_1" not in said
+    assert '{"pedestrain": "pedestrian"}' in message
+    assert "class_1" not in message
 
 
 def test_numbers_against_names_of_classes() -> None:
@@ -267,13 +267,13 @@ def test_the_map_from_boxes_is_right(turned: bool) -> None:
     numbers = [i % 3 for i in range(30)]
     names = [f"i{i}" for i in range(30)]
     sides = [boxed(names, numbers, 1), boxed(names, [CLASSES[n] for n in numbers], 1)]
-    found, truth = sides[::-1] if turned else sides
-    found = found.with_columns(score=pl.lit(0.5))
+    predictions, truth = sides[::-1] if turned else sides
+    predictions = predictions.with_columns(score=pl.lit(0.5))
     with pytest.raises(InputError) as caught:
-        ee.score(found, truth)
+        ee.score(predictions, truth)
     assert Refusal(caught.value).has("types_differ", column="label_value")
     assert '{"0": "zebra", "1": "cat"' in str(caught.value)
-    card = ee.score(found, truth, label_map=CLASSES)
+    card = ee.score(predictions, truth, label_map=CLASSES)
     assert card.value("mAP", iou_threshold=0.75) == pytest.approx(1)
 
 
@@ -282,10 +282,12 @@ def test_the_map_from_rows_is_right(one: bool) -> None:
     """Most predictions are right, as those of a real model are."""
     numbers = [i % 3 for i in range(60)]
     wrong = [(n + 1) % 3 if i % 6 == 0 else n for i, n in enumerate(numbers)]
-    found, truth = labelled(wrong, [CLASSES[n] for n in numbers])
-    given: tuple[pl.DataFrame, ...] = found, truth
+    predictions, truth = labelled(wrong, [CLASSES[n] for n in numbers])
+    given: tuple[pl.DataFrame, ...] = predictions, truth
     if one:
-        table = truth.select(actual="label_value").with_columns(predicted=found["label_value"])
+        table = truth.select(actual="label_value").with_columns(
+            predicted=predictions["label_value"]
+        )
         given = (table,)
     with pytest.raises(InputError) as caught:
         ee.score(*given)
@@ -314,14 +316,14 @@ def test_numbers_one_apart_from_those_in_names(step: int, limit: str | None) -> 
     start = 1 if step < 0 else 0
     names = [f"img_{i + start + step:03d}" for i in range(60)]
     truth = boxed(names, ["a"] * 60, 1)
-    found = truth.with_columns(
+    predictions = truth.with_columns(
         datum_id=pl.Series([i + start for i in range(60)]), score=pl.lit(0.5)
     )
     forms = ["number", f"{step:+d}"]
     with pytest.raises(InputError) as caught:
-        ee.score(found, truth)
+        ee.score(predictions, truth)
     assert f"id_format={forms!r}" in str(caught.value)
-    card = ee.score(found, truth, id_format=forms, memory_limit=limit)
+    card = ee.score(predictions, truth, id_format=forms, memory_limit=limit)
     assert card.value("mAP", iou_threshold=0.75) == pytest.approx(1)
 
 
@@ -335,8 +337,8 @@ def test_results_of_coco_one_apart_from_names(tmp_path: Path) -> None:
     for given in (rows, tmp_path / "found.json"):
         if given is not rows:
             (tmp_path / "found.json").write_text(json.dumps(rows))
-        (said,) = (one for one in ee.score(given, truth).warnings if "id_format" in one)
-        assert "id_format=['number', '-1']" in said
+        (message,) = (one for one in ee.score(given, truth).warnings if "id_format" in one)
+        assert "id_format=['number', '-1']" in message
         card = ee.score(given, truth, id_format=["number", "-1"])
         assert card.value("mAP", iou_threshold=0.75) == pytest.approx(1)
         assert card.warnings == ()
@@ -350,11 +352,11 @@ def test_results_of_coco_one_apart_from_names(tmp_path: Path) -> None:
 def test_single_ids_in_another_spelling_are_noted(spelt: str, forms: list[str] | None) -> None:
     ids = [f"img_{i}" for i in range(1, 19)]
     card = ee.score(*classified(ids, [*ids[:-1], spelt]))
-    found = {one.code: one for one in card.findings}
-    assert "datums_without_predictions" in found
-    assert ("ids_nearly_meet" in found) == (forms is not None)
+    findings = {one.code: one for one in card.findings}
+    assert "datums_without_predictions" in findings
+    assert ("ids_nearly_meet" in findings) == (forms is not None)
     if forms is not None:
-        assert "1 datum of the predictions" in found["ids_nearly_meet"].message
+        assert "1 datum of the predictions" in findings["ids_nearly_meet"].message
         assert f"id_format={forms!r}" in " ".join(card.notes)
         assert (
             ee.score(*classified(ids, [*ids[:-1], spelt]), id_format=forms).value("Accuracy") == 1

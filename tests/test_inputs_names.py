@@ -110,8 +110,8 @@ def test_targets_outside_the_contract_suggest_the_nearest() -> None:
 
 
 def test_a_mapping_the_wrong_way_round_is_pointed_out() -> None:
-    said = r'own name comes first. Write columns=\{"mine": "score"\}'
-    with pytest.raises(OptionError, match=said):
+    message = r'own name comes first. Write columns=\{"mine": "score"\}'
+    with pytest.raises(OptionError, match=message):
         load(predictions(mine=[1.0, 1.0, 1.0]), columns={"score": "mine"})
     strange = {"conf": "how_sure", "label": "what", "datum_id": "which"}  # an alias, too
     found = pl.DataFrame({"which": [1], "what": ["a"], "how_sure": [0.5]})

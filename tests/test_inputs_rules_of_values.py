@@ -27,9 +27,9 @@ def kinds(*tables: Any, **options: Any) -> set[str]:
 
 
 def problem(*tables: Any, **options: Any) -> Any:
-    with pytest.raises(ChecksFailed) as told:
+    with pytest.raises(ChecksFailed) as error:
         ee.score(*tables, **options)
-    (found,) = told.value.problems
+    (found,) = error.value.problems
     return found
 
 
@@ -62,9 +62,9 @@ def test_other_columns_that_distinguish_repeated_rows_are_named() -> None:
         rows=[0, 1, 2],
         values=2,
         key=["datum_id"],
-    ) as told:
+    ) as error:
         ee.score(same)
-    assert "'learner'" not in str(told.value)
+    assert "'learner'" not in str(error.value)
 
 
 def test_models_whose_rows_are_datums_or_boxes_give_a_warning() -> None:
@@ -97,10 +97,10 @@ def test_runs_of_the_same_boxes_give_a_warning() -> None:
     scored = boxes.with_columns(score=rng.random(n), model=pl.lit("A"))
     for name in ("epoch", "seed", "fold", "checkpoint"):
         runs = [scored.with_columns(pl.col("xmin") + i, pl.lit(i).alias(name)) for i in range(3)]
-        found = {one.code: one for one in ee.score(pl.concat(runs), boxes).findings}
-        facts = found["several_models"].facts
+        findings = {one.code: one for one in ee.score(pl.concat(runs), boxes).findings}
+        facts = findings["several_models"].facts
         assert (facts["columns"], facts["number"], facts["literal"]) == ([name], 3, "0")
-        assert found["several_models"].severity == "warning"
+        assert findings["several_models"].severity == "warning"
         own = scored.with_columns((pl.col("datum_id") % 3).alias(name))  # one fold per image
         labels = scored.with_columns((pl.col("label_value") == "a").alias(name))
         parts = scored.with_columns(pl.Series(name, np.arange(n) % 2))  # no object twice

@@ -107,8 +107,8 @@ def test_an_unknown_slice_column_suggests_the_nearest() -> None:
 
 
 def test_lists_are_not_slices() -> None:
-    said = refusal(predictions(tags=[["a"]] * 3), by=("tags",))
-    assert said.has("wrong_dtype", side="predictions", column="tags")
+    message = refusal(predictions(tags=[["a"]] * 3), by=("tags",))
+    assert message.has("wrong_dtype", side="predictions", column="tags")
 
 
 def test_the_same_entry_twice_is_one() -> None:

@@ -51,8 +51,8 @@ class TestWeights:
         assert self.unread_notes(ee.score(*tables)) == []
         tables[side] = tables[side].with_columns(Weight=1.0)
         name = ("predictions", "ground truths")[side]
-        said = f"{name}: column 'Weight' is not read: detection has no sample weights."
-        assert self.unread_notes(ee.score(*tables)) == [said]
+        message = f"{name}: column 'Weight' is not read: detection has no sample weights."
+        assert self.unread_notes(ee.score(*tables)) == [message]
 
     def test_a_column_that_is_used_otherwise_is_read(self) -> None:
         weights = PREDICTIONS.rename({"score": "weight"})
@@ -92,11 +92,11 @@ class TestMixedTypes:
 
     def test_no_more_than_three_rows_and_no_long_values(self) -> None:
         values = [*range(9), *(f"{i}" * 100 for i in range(5))]
-        said = refusal(pd.DataFrame({"actual": values, "score": 0.5}))
-        assert "strings in 5 rows" in said
-        assert "row 9 ('" + "0" * 59 + "...)" in said
-        assert "row 11" in said
-        assert "row 12" not in said
+        message = refusal(pd.DataFrame({"actual": values, "score": 0.5}))
+        assert "strings in 5 rows" in message
+        assert "row 9 ('" + "0" * 59 + "...)" in message
+        assert "row 11" in message
+        assert "row 12" not in message
 
     def test_nulls_have_no_type(self) -> None:
         table = pd.DataFrame(
@@ -111,15 +111,15 @@ class TestMixedTypes:
         assert refusal(twice, task="regression").has("column_twice", columns=["y_pred"])
 
     def test_columns_of_two_lengths_are_named(self) -> None:
-        said = refusal({"actual": [1, 2], "score": [0.5]})
-        assert said.has("lengths_differ", lengths={"actual": 2, "score": 1})
+        message = refusal({"actual": [1, 2], "score": [0.5]})
+        assert message.has("lengths_differ", lengths={"actual": 2, "score": 1})
 
 
 class TestEmpty:
     @pytest.mark.parametrize("empty", [pl.DataFrame(), pd.DataFrame(), {}, []])
     def test_empty_tables_have_no_task(self, empty: Any) -> None:
-        said = refusal(empty, empty)
-        assert said.has("task_unknown")
+        message = refusal(empty, empty)
+        assert message.has("task_unknown")
         assert refusal(empty).has("task_unknown")
 
     @pytest.mark.parametrize("empty", [pl.DataFrame(), pd.DataFrame(), {}, []])
@@ -161,8 +161,8 @@ class TestProbabilities:
                 "prob_c": [0.0, 1.0, 0.5],
             }
         )
-        said = refusal(table, TRUTHS, score_columns="prob_*", metrics=["LogLoss"])
-        assert said.has(
+        message = refusal(table, TRUTHS, score_columns="prob_*", metrics=["LogLoss"])
+        assert message.has(
             "not_probabilities",
             columns=["prob_a", "prob_b"],
             rows=[1, 2, 2],
@@ -182,8 +182,8 @@ class TestProbabilities:
 
     def test_one_table_by_own_name(self) -> None:
         table = pl.DataFrame({"y_true": [0, 1], "logit": [-2.0, 3.0]})
-        said = refusal(table, columns={"logit": "score"}, metrics=["Brier"])
-        assert said.has(
+        message = refusal(table, columns={"logit": "score"}, metrics=["Brier"])
+        assert message.has(
             "not_probabilities", columns=["logit"], rows=[0, 1], count=2, first=(0, 0, -2.0)
         )
 

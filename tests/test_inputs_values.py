@@ -117,7 +117,7 @@ def test_files_win_over_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "said"),
+    ("ours", "theirs", "facts"),
     [
         ([0, 1], [0, 1, 1], {"code": "lengths_differ", "lengths": [2, 3]}),
         ([0, 1], [0.5, 1], {"code": "not_whole", "side": "ground_truths", "count": 1}),
@@ -129,8 +129,8 @@ def test_files_win_over_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         (pl.Series([b"x"]), pl.Series([b"x"]), {"code": "task_unknown"}),
     ],
 )
-def test_refused(ours: Any, theirs: Any, said: dict[str, Any]) -> None:
-    with refused(**said):
+def test_refused(ours: Any, theirs: Any, facts: dict[str, Any]) -> None:
+    with refused(**facts):
         ee.score(ours, theirs)
 
 
@@ -154,8 +154,8 @@ def test_different_indexes_are_noted() -> None:
     mine = pd.DataFrame({"prediction": [1.5, 2.0]}, index=["a", "b"])
     for index, differ in ((["b", "a"], True), (["a", "b"], False)):
         true = pd.DataFrame({"target": [1.5, 2.5]}, index=index)
-        found = {note.code for note in ee.score(mine, true, task="regression").findings}
-        assert ("indexes_differ" in found) == differ
+        findings = {note.code for note in ee.score(mine, true, task="regression").findings}
+        assert ("indexes_differ" in findings) == differ
 
 
 def test_every_call_takes_values() -> None:
@@ -176,8 +176,8 @@ def test_scikit_learns_names_identify_the_sides() -> None:
     )
     assert card.metrics.equals(ee.score(guess, true).metrics)
     assert "order_of_values" not in [one.code for one in card.findings]
-    said = noted(ee.score(guess, true), "order_of_values").message
-    assert f"({guess[0]}, {guess[1]}, {guess[2]} and 197 more)" in said
+    message = noted(ee.score(guess, true), "order_of_values").message
+    assert f"({guess[0]}, {guess[1]}, {guess[2]} and 197 more)" in message
     both = ee.score(y_true=TRUE == 0, y_pred=GUESS == 0, y_score=SCORES[:, 0])
     assert both.value("ROCAUC") == pytest.approx(roc_auc_score(TRUE == 0, SCORES[:, 0]))
     assert both.value("Accuracy") == accuracy_score(TRUE == 0, GUESS == 0)
@@ -214,8 +214,8 @@ def test_a_frame_of_scores_has_one_column_per_class(frame: Any) -> None:
 def test_series_whose_names_contradict_their_places_are_noted() -> None:
     true, guess = pd.Series(TRUE, name="y_true"), pd.Series(GUESS, name="y_pred")
     assert ee.score(guess, true).warnings == ()
-    (said,) = ee.score(true, guess).warnings
-    assert "'y_true' and the" in said
+    (message,) = ee.score(true, guess).warnings
+    assert "'y_true' and the" in message
     assert ee.score(y_true=true, y_pred=guess).warnings == ()
     assert ee.score(y_true=guess, y_pred=true).warnings == ()  # given by the keywords
 
@@ -298,9 +298,9 @@ def test_arrays_within_mixed_lists_are_refused() -> None:
 
 
 def test_missing_true_classes_do_not_mean_swapped_sides() -> None:
-    with refused("not_whole", ee.InputError, count=20) as said:
+    with refused("not_whole", ee.InputError, count=20) as error:
         ee.score(np.array([0, 1, 2] * 20), np.array([0, 1, np.nan] * 20))
-    assert "nan" in str(said.value)
+    assert "nan" in str(error.value)
 
 
 def test_scores_of_labels_that_are_not_read() -> None:

@@ -182,9 +182,9 @@ def test_scores_that_rise_along_ranks(sign: int, warns: bool) -> None:
     rows = [(q, f"d{r}", r + 1, sign * 0.1 * r) for q in "abc" for r in range(10)]
     run = pl.DataFrame(rows, ["query_id", "doc_id", "rank", "score"], orient="row")
     qrels = pl.DataFrame({"query_id": [*"abc"], "doc_id": ["d4"] * 3})
-    found = [one for one in ee.score(run, qrels).findings if one.code == "scores_against_ranks"]
-    assert [one.facts["columns"] for one in found] == [["score", "rank"]] * warns
-    assert {one.severity for one in found} <= {"note"}
+    findings = [one for one in ee.score(run, qrels).findings if one.code == "scores_against_ranks"]
+    assert [one.facts["columns"] for one in findings] == [["score", "rank"]] * warns
+    assert {one.severity for one in findings} <= {"note"}
     odd = run.with_columns(score=pl.when(pl.col("rank") == 3).then(9).otherwise("score"))
     assert "scores_against_ranks" not in codes(ee.score(odd, qrels))
 

@@ -78,9 +78,9 @@ def test_values_are_those_of_json(text: str, size: int) -> None:
     rows = json.loads(text)
     if any(not math.isfinite(row.get("score") or 0) for row in rows):
         return
-    found = read(text, size).to_dicts()
-    assert len(found) == len(rows)
-    for mine, theirs in zip(found, rows, strict=True):
+    result = read(text, size).to_dicts()
+    assert len(result) == len(rows)
+    for mine, theirs in zip(result, rows, strict=True):
         raw = mine.pop("segmentation")
         assert (raw is None) == ("segmentation" not in theirs)
         assert raw is None or json.loads(raw) == theirs["segmentation"]

@@ -82,18 +82,18 @@ def test_a_folder_that_was_warmed_up_and_is_read_only_is_used(warm: Path, tmp_pa
 def test_a_folder_that_others_may_write_is_not_used(mode: int, warm: Path, tmp_path: Path) -> None:
     (kernels,) = warm.iterdir()
     kernels.chmod(mode)
-    made, said = compiled(warm, tmp_path / "home")
+    made, message = compiled(warm, tmp_path / "home")
     assert made
-    assert f"{warm} (others may" in said
-    assert str(tmp_path / "home") in said.replace(str(warm), "")
+    assert f"{warm} (others may" in message
+    assert str(tmp_path / "home") in message.replace(str(warm), "")
 
 
 def test_a_file_that_others_may_write_is_not_read(warm: Path, tmp_path: Path) -> None:
     for path in warm.rglob("*.nbi"):
         path.chmod(0o666)
-    made, said = compiled(warm, tmp_path / "home")
+    made, message = compiled(warm, tmp_path / "home")
     assert made
-    assert said.count("others may write") == 1
+    assert message.count("others may write") == 1
     assert compiled(warm, tmp_path / "home") == ([], "")  # written again, for the owner only
 
 
@@ -127,11 +127,11 @@ def test_altered_files_are_compiled_again(harm: str, kind: str, warm: Path, tmp_
         data = path.read_bytes()
         size[path] = len(data)
         path.write_bytes(HARMS[harm](data))
-    made, said = compiled(warm, tmp_path / "home")
+    made, message = compiled(warm, tmp_path / "home")
     assert ("nrt" in made) == (kind == "bin")
     assert len(made) >= 1
-    assert said.count("altered or cut") == 1
-    assert said.count(f".{kind} (") == 1
+    assert message.count("altered or cut") == 1
+    assert message.count(f".{kind} (") == 1
     assert {path: len(path.read_bytes()) for path in size} == size
     assert compiled(warm, tmp_path / "home") == ([], "")
 
@@ -189,9 +189,9 @@ def test_a_folder_that_others_may_write_is_skipped_with_a_warning(
     assert found is not None
     assert found.is_relative_to(candidates / "home")
     assert not list((candidates / "xdg").iterdir())
-    (said,) = caplog.messages
-    assert f"may write to {candidates / 'xdg'}" in said
-    assert str(found) in said
+    (message,) = caplog.messages
+    assert f"may write to {candidates / 'xdg'}" in message
+    assert str(found) in message
 
 
 def test_a_read_only_home_is_reported_only_without_an_alternative(
@@ -212,8 +212,8 @@ def test_a_named_folder_that_cannot_be_written_is_reported(
     monkeypatch.setenv("EVALENGINE_CACHE_DIR", str(candidates / "named"))
     found = cache_folder()
     assert found is not None
-    (said,) = caplog.messages
-    assert str(candidates / "named") in said
+    (message,) = caplog.messages
+    assert str(candidates / "named") in message
 
 
 def test_changing_a_link_afterwards_has_no_effect(
@@ -265,6 +265,6 @@ def test_missing_folders_are_reported(
     for one in ("xdg", "home", "temporary"):
         (candidates / one).touch()
     assert cache_folder() is None
-    (said,) = caplog.messages
-    assert "process compiles them" in said
-    assert str(candidates / "home") in said
+    (message,) = caplog.messages
+    assert "process compiles them" in message
+    assert str(candidates / "home") in message

@@ -166,9 +166,9 @@ def test_values_equal_the_file_to_the_bit(name: str) -> None:
 
 
 def test_the_file_has_enough_numbers() -> None:
-    known = json.loads(FILE.read_text())
-    assert {*known} == {*CASES}
-    assert len(" ".join(known.values()).split()) >= 500
+    stored = json.loads(FILE.read_text())
+    assert {*stored} == {*CASES}
+    assert len(" ".join(stored.values()).split()) >= 500
 
 
 if __name__ == "__main__":

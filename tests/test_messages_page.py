@@ -13,8 +13,8 @@ def test_quoted_messages_are_those_of_the_package() -> None:
     quoted = [part.strip(" :") for row in rows for part in re.split("[`…]", row)]
     parts = {part for part in quoted if " " in part and not part.startswith(("(", ","))}
     assert len(parts) > 40
-    said = "\0".join(text for _, text in source().strings)
-    assert {part for part in parts if part not in said} == set()
+    message = "\0".join(text for _, text in source().strings)
+    assert {part for part in parts if part not in message} == set()
 
 
 def test_all_warnings_are_listed_by_code() -> None:

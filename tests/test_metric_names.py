@@ -42,8 +42,8 @@ from evalengine.schemas.errors import OptionError, did_you_mean
     ],
 )
 def test_known_names(task: str, name: str, metric: str, k: int | None) -> None:
-    found, cut = metrics.parse_metric_name(task, name)
-    assert (found.name, cut) == (metric, k)
+    result, cut = metrics.parse_metric_name(task, name)
+    assert (result.name, cut) == (metric, k)
     assert metrics.has(task, name)
 
 
@@ -90,8 +90,8 @@ def test_names_of_other_tools(task: str, names: str) -> None:
     ],
 )
 def test_cuts_within_names_of_other_tools(task: str, name: str, metric: str, k: int) -> None:
-    found, cut = metrics.parse_metric_name(task, name)
-    assert (found.name, cut) == (metric, k)
+    result, cut = metrics.parse_metric_name(task, name)
+    assert (result.name, cut) == (metric, k)
 
 
 def test_thresholds_within_names_of_other_tools() -> None:
@@ -110,12 +110,12 @@ def test_own_names_in_small_letters_with_underscores() -> None:
             snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
             if squeezed(snake) in close(task):
                 continue
-            found = {
+            result = {
                 metrics.parse_metric_name(task, form)[0].name
                 for form in (snake, re.sub(r"_(?!\d)", "-", snake))
             }
-            assert len(found) == 1
-            assert found.pop().lower() == name.lower()
+            assert len(result) == 1
+            assert result.pop().lower() == name.lower()
 
 
 def test_names_of_other_tools_lead_to_metrics_that_exist() -> None:
@@ -203,10 +203,10 @@ BOXES = [
 )
 def test_iou_thresholds_in_names(names: list[str], metric: str, thresholds: list[float]) -> None:
     assert all(metrics.has("detection", name) for name in names)
-    found = ee.score(*BOXES, metrics=names).metrics.filter(metric=metric)
+    result = ee.score(*BOXES, metrics=names).metrics.filter(metric=metric)
     own = ee.score(*BOXES, metrics=[metric], iou_thresholds_to_return=thresholds).metrics
-    assert found["iou_threshold"].unique().sort().to_list() == thresholds
-    assert found.equals(own.filter(metric=metric))
+    assert result["iou_threshold"].unique().sort().to_list() == thresholds
+    assert result.equals(own.filter(metric=metric))
 
 
 def test_a_threshold_in_a_name_next_to_the_option_suggests_the_option() -> None:
@@ -249,9 +249,9 @@ def test_the_registry_accepts_the_same_names(name: str, listed: str) -> None:
 def test_an_unknown_name_lists_only_a_few_others() -> None:
     with pytest.raises(ee.OptionError) as raised:
         show.metrics_listing(ee.metrics_table(), ["acuracy"], None, "text")
-    said = str(raised.value)
-    assert "mean 'Accuracy'?" in said
-    assert len(said) < 120
+    message = str(raised.value)
+    assert "mean 'Accuracy'?" in message
+    assert len(message) < 120
 
 
 def test_a_dialects_own_names_are_its_references() -> None:

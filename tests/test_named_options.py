@@ -46,8 +46,8 @@ def test_names_of_other_tools_suggest_ours(theirs):
 def test_the_command_suggests_them_too(name, capsys):
     flag = "--" + name.replace("_", "-")
     assert main(["score", "a.parquet", "b.parquet", flag, "1"]) == 2
-    said = capsys.readouterr().err
-    assert f"It is --{ELSEWHERE[name]} here." in said
+    message = capsys.readouterr().err
+    assert f"It is --{ELSEWHERE[name]} here." in message
 
 
 def test_a_job_file_suggests_them_too(tmp_path):
@@ -61,9 +61,9 @@ def test_a_job_file_suggests_them_too(tmp_path):
 @pytest.mark.parametrize("dialect", ["standard", "trec_eval", "remem"])
 def test_a_cut_off_of_0_is_refused_if_the_reference_has_none(asked, dialect):
     given = {"metrics": ["nDCG", "RetrievalRecall"], "dialect": dialect, **asked}
-    with refused("option_value", ee.OptionError, option="k", value=[0]) as said:
+    with refused("option_value", ee.OptionError, option="k", value=[0]) as error:
         ee.explain(task="retrieval", **given)
-    assert ("RetrievalRecall takes it" in str(said.value)) is ("k" in asked)
+    assert ("RetrievalRecall takes it" in str(error.value)) is ("k" in asked)
 
 
 def test_the_command_refuses_a_cut_off_of_0(tmp_path, capsys):

@@ -120,13 +120,13 @@ def truths(**more: list[Any]) -> pl.DataFrame:
     ],
 )
 def test_flags_of_all_ground_truths(more: dict[str, list[Any]], code: str | None) -> None:
-    found = truths().with_columns(score=pl.lit(0.9))
+    predictions = truths().with_columns(score=pl.lit(0.9))
     marks = {"constant_area", "areas_apart", "all_crowds"}
-    card = ee.score(found, truths(**more), dialect="coco")
+    card = ee.score(predictions, truths(**more), dialect="coco")
     odd = {(note.code, note.severity) for note in card.findings if note.code in marks}
     assert odd == ({(code, "warning")} if code else set())
     of_areas = {"constant_area", "areas_apart"}
-    assert not of_areas & codes(found, truths(**more))  # no value by area
+    assert not of_areas & codes(predictions, truths(**more))  # no value by area
 
 
 def test_areas_of_another_unit_with_their_ranges() -> None:
@@ -150,19 +150,21 @@ def test_areas_of_tiny_objects_with_inclusive_corners() -> None:
 
 
 def test_ground_truths_that_are_all_ignored() -> None:
-    found = truths().with_columns(score=pl.lit(0.9))
-    assert "all_ignored" in codes(found, truths(ignore=[1] * 3))
-    assert "all_ignored" in codes(found, truths(ignore=[0, 1, 0], iscrowd=[1, 0, 1]))
-    assert "all_ignored" not in codes(found, truths(ignore=[1, 1, 0]))
-    assert "all_ignored" not in codes(found, truths(ignore=[1] * 3), dialect="coco")  # not read
+    predictions = truths().with_columns(score=pl.lit(0.9))
+    assert "all_ignored" in codes(predictions, truths(ignore=[1] * 3))
+    assert "all_ignored" in codes(predictions, truths(ignore=[0, 1, 0], iscrowd=[1, 0, 1]))
+    assert "all_ignored" not in codes(predictions, truths(ignore=[1, 1, 0]))
+    assert "all_ignored" not in codes(
+        predictions, truths(ignore=[1] * 3), dialect="coco"
+    )  # not read
 
 
 def test_few_and_most_ground_truths_that_are_crowds_are_noted() -> None:
     def severities(n: int, crowds: int) -> set[str]:
         truth = pl.concat([truths()] * 4).head(n)
         truth = truth.with_columns(iscrowd=pl.int_range(pl.len()) < crowds)
-        found = truths().with_columns(score=pl.lit(0.9))
-        card = ee.score(found, truth, dialect="coco")
+        predictions = truths().with_columns(score=pl.lit(0.9))
+        card = ee.score(predictions, truth, dialect="coco")
         return {note.severity for note in card.findings if note.code == "all_crowds"}
 
     assert severities(1, 1) == {"note"}

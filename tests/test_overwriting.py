@@ -150,10 +150,10 @@ def test_calls_that_would_replace_a_file(here: Path, call: Callable[[], Any]) ->
 
 
 def test_a_result_may_be_saved_over_another_calls_input(here: Path) -> None:
-    found = ee.find_thresholds("p.parquet", "g.parquet", metrics="ThresholdAtMaxF")
-    found.save("best.parquet")
+    result = ee.find_thresholds("p.parquet", "g.parquet", metrics="ThresholdAtMaxF")
+    result.save("best.parquet")
     ee.score("p.parquet", "g.parquet", thresholds="best.parquet")
-    assert found.save("best.parquet") == len(pl.read_parquet("best.parquet"))
+    assert result.save("best.parquet") == len(pl.read_parquet("best.parquet"))
 
 
 def test_rasters_that_a_table_names(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

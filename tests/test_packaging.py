@@ -64,14 +64,14 @@ def test_tasks_are_named_only_in_their_folders():
     """Exports, drop-ins, the judge and rules of the input are task-specific by design."""
     of_some = ("tasks", "exports", "compat", "integrations", "judge", "ingest/rules")
     also_words = {"text", "segmentation", "panoptic", "values"}
-    found = [
+    result = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {node.value}"
         for path in (ROOT / "engine").rglob("*.py")
         if not path.relative_to(ROOT / "engine").as_posix().startswith(of_some)
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and node.value in set(NAMES) - also_words
     ]
-    assert found == []
+    assert result == []
 
 
 def test_constraints_name_no_host():

@@ -114,13 +114,13 @@ def test_permuted_ids_of_one_kind(what: str, seed: int, tmp_path: Path) -> None:
     truths, results = named(seed)
     own = complete_file(truths, results)
     want = score(own, truths, tmp_path).to_coco()["stats"]
-    found = only(own, what, seed)
-    card = score(found, truths, tmp_path)
+    predictions = only(own, what, seed)
+    card = score(predictions, truths, tmp_path)
     assert card.to_coco()["stats"] == want
     assert codes(card).count("ids_matched_by_name") == 1
     ids = pl.DataFrame({"datum_id": [image["id"] for image in truths["images"]]})
     datums = ids.with_columns(weather=pl.lit("rain"))
-    card = score(found, truths, tmp_path, datums=datums, by=["weather"])
+    card = score(predictions, truths, tmp_path, datums=datums, by=["weather"])
     assert card.to_coco()["stats"] == want
 
 
@@ -170,8 +170,8 @@ def test_missing_names_are_noted_or_refused(tmp_path: Path) -> None:
     for category in own["categories"]:
         del category["name"]
     card = score(own, truths, tmp_path)
-    told = [one.message for one in card.findings if one.code == "ids_without_names"]
-    assert [note.split()[0] for note in told] == ["categories", "images"]
+    notes = [one.message for one in card.findings if one.code == "ids_without_names"]
+    assert [note.split()[0] for note in notes] == ["categories", "images"]
     assert card.to_coco()["stats"] == score(results, truths, tmp_path).to_coco()["stats"]
     bare = moved(complete_file(truths, results), 8)
     for image in bare["images"]:
@@ -222,9 +222,9 @@ def test_an_lvis_file_scored_as_cocos_is_reported(
     with pytest.warns(UserWarning, match="LVIS"):
         convert_coco(tmp_path / "t.json", out=tmp_path / "tables")
     assert main(["convert", "coco", str(tmp_path / "t.json"), "-o", str(tmp_path / "more")]) == 0
-    told = capsys.readouterr().err
-    assert told.startswith("warning: ")
-    assert "LVIS" in told
+    output = capsys.readouterr().err
+    assert output.startswith("warning: ")
+    assert "LVIS" in output
 
 
 def texts(file: dict[str, Any], what: str) -> dict[str, Any]:

@@ -44,14 +44,14 @@ def in_bbox(given: Rows) -> Rows:
 
 @pytest.mark.parametrize("where", ["obb", "bbox", "beside an upright box"])
 def test_numbers_are_those_of_tables(where: str, tmp_path: Path) -> None:
-    found, truths = rows(30, scored=True), rows(20, scored=False)
-    tables = [pl.DataFrame(side) for side in (found, truths)]
+    predictions, truths = rows(30, scored=True), rows(20, scored=False)
+    tables = [pl.DataFrame(side) for side in (predictions, truths)]
     if where == "bbox":
-        found, truths = in_bbox(found), in_bbox(truths)
+        predictions, truths = in_bbox(predictions), in_bbox(truths)
     elif where != "obb":
-        found = [{**row, "bbox": [0, 0, 900, 900]} for row in found]
+        predictions = [{**row, "bbox": [0, 0, 900, 900]} for row in predictions]
     told = ee.score(*tables, **OPTIONS).metrics
-    read = ee.score(*written(tmp_path, found, truths), **OPTIONS).metrics
+    read = ee.score(*written(tmp_path, predictions, truths), **OPTIONS).metrics
     values = ["metric", "label_value", "iou_threshold", "value"]
     assert read.select(values).equals(told.select(values))
     assert told["value"].sum() > 0.2
@@ -65,7 +65,7 @@ def test_upright_boxes_of_one_side_match_oriented_ones(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "options", "said"),
+    ("change", "options", "facts"),
     [
         (
             {},
@@ -90,9 +90,9 @@ def test_upright_boxes_of_one_side_match_oriented_ones(tmp_path: Path) -> None:
     ],
 )
 def test_notes(
-    change: dict[str, Any], options: dict[str, Any], said: dict[str, Any], tmp_path: Path
+    change: dict[str, Any], options: dict[str, Any], facts: dict[str, Any], tmp_path: Path
 ) -> None:
-    found, truths = rows(3, scored=True), rows(3, scored=False)
-    found[0] |= change
-    with refused(**said):
-        ee.score(*written(tmp_path, found, truths), **options)
+    predictions, truths = rows(3, scored=True), rows(3, scored=False)
+    predictions[0] |= change
+    with refused(**facts):
+        ee.score(*written(tmp_path, predictions, truths), **options)

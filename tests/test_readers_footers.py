@@ -157,10 +157,10 @@ def test_files_with_zeroed_regions_never_give_another_table(size: int, table: Pa
             refused += 1
             continue
         try:
-            found = pl.read_parquet(table)
+            result = pl.read_parquet(table)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             continue
-        assert found.equals(good), begun
+        assert result.equals(good), begun
     assert refused > 4
 
 

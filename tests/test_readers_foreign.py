@@ -93,19 +93,19 @@ def test_deep_json_is_named(depth: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "facts"),
     [
         ("Int128", {"code": "types_differ", "column": "datum_id"}),  # by their digits
         ("UInt128", {"code": "wrong_dtype", "side": "predictions", "column": "datum_id"}),
     ],
 )
-def test_integers_of_128_bits_are_named(kind: str, said: dict[str, Any]) -> None:
+def test_integers_of_128_bits_are_named(kind: str, facts: dict[str, Any]) -> None:
     dtype = getattr(pl, kind, None)
     if dtype is None:
         pytest.skip(f"this version of Polars has no {kind}")
     table = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "score": [0.5]})
     large = table.with_columns(pl.col("datum_id").cast(dtype))
-    with refused(**said):
+    with refused(**facts):
         ee.score(large, table.drop("score"))
 
 
@@ -185,9 +185,9 @@ def test_spreadsheets_and_pointers_are_named(name: str, tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as made:
         made.writestr("[Content_Types].xml", "<Types/>")
         made.writestr("xl/workbook.xml", "<workbook/>")
-    with refused("format_unknown", ee.ReadError) as said:
+    with refused("format_unknown", ee.ReadError) as error:
         open_source(str(path))
-    assert "is a spreadsheet" in str(said.value)
+    assert "is a spreadsheet" in str(error.value)
     for minute in range(0, 60, 5):  # the time is in the header, and may be readable text
         with zipfile.ZipFile(path, "w") as made:
             written = zipfile.ZipInfo("a.csv", (2026, 11, 30, 4, minute, 0))
@@ -201,9 +201,9 @@ def test_spreadsheets_and_pointers_are_named(name: str, tmp_path: Path) -> None:
 def test_pointers_of_lfs_are_named(ending: str, tmp_path: Path) -> None:
     path = tmp_path / f"a.{ending}"
     path.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 12\n")
-    with refused("format_unknown", ee.ReadError) as said:
+    with refused("format_unknown", ee.ReadError) as error:
         open_source(str(path))
-    assert "git lfs pull" in str(said.value)
+    assert "git lfs pull" in str(error.value)
 
 
 def test_a_csv_without_a_header(tmp_path: Path) -> None:
@@ -212,9 +212,9 @@ def test_a_csv_without_a_header(tmp_path: Path) -> None:
     with pytest.raises(ee.InputError, match="Line 1 of the table looks like data"):
         ee.score(str(path))
     path.write_text("one,two,three\n2,b,b\n")
-    with pytest.raises(ee.InputError) as said:
+    with pytest.raises(ee.InputError) as error:
         ee.score(str(path))
-    assert "Line 1" not in str(said.value)
+    assert "Line 1" not in str(error.value)
 
 
 def test_headers_with_blanks_and_texts_of_numbers(tmp_path: Path) -> None:
@@ -241,10 +241,10 @@ def test_boxes_as_texts_are_refused_with_a_remedy() -> None:
 
 
 def test_a_dialect_of_another_task_names_it() -> None:
-    with refused("unknown_name", ee.OptionError, value="sklearn") as said:
+    with refused("unknown_name", ee.OptionError, value="sklearn") as error:
         ee.explain(task="detection", dialect="sklearn")
-    assert "classification and regression" in str(said.value)
-    assert len(str(said.value)) < 200
+    assert "classification and regression" in str(error.value)
+    assert len(str(error.value)) < 200
 
 
 def test_images_that_are_not_listed_are_not_called_false_positives(tmp_path: Path) -> None:
@@ -269,6 +269,6 @@ def test_paths_of_images_are_suggested_as_ids() -> None:
         "ymax": [5],
     }
     found = {**truth, "score": [0.5]}
-    with refused("column_missing", ee.InputError, column="datum_id") as said:
+    with refused("column_missing", ee.InputError, column="datum_id") as error:
         ee.score(pl.DataFrame(found), pl.DataFrame(truth))
-    assert "'image_path'" in str(said.value)
+    assert "'image_path'" in str(error.value)

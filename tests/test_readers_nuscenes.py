@@ -54,12 +54,12 @@ def test_both_sides(name: str, tmp_path: Path) -> None:
 
 
 def test_broken_files(tmp_path: Path) -> None:
-    found, truth = sides(tmp_path)
+    predictions, truth = sides(tmp_path)
     lacking = {key: value for key, value in box(0.0).items() if key != "size"}
     file = written(tmp_path / "lacking.json", {"a": [lacking]})
     with refused("file_malformed", ee.ReadError):
         ee.score(file, truth, **HOW)
-    text = Path(found).read_text()
+    text = Path(predictions).read_text()
     (tmp_path / "cut.json").write_text(text[:-10])
     with refused("file_truncated", ee.ReadError):
         ee.score(str(tmp_path / "cut.json"), truth, **HOW)

@@ -22,7 +22,7 @@ ROW = b'{"datum_id": 1, "label_value": "a", "score": 0.5}\n'
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "facts"),
     [
         ("more.csv", HEAD + b"1,a,1\n2,b,1,9\n", {"code": "file_malformed", "line": 3}),
         ("open.csv", HEAD + b'1,a,1\n2,"b,1\n3,c,1\n', {"code": "file_malformed", "line": 3}),
@@ -65,10 +65,10 @@ ROW = b'{"datum_id": 1, "label_value": "a", "score": 0.5}\n'
     ],
 )
 def test_the_place_is_named(
-    tmp_path: Path, name: str, content: bytes, said: dict[str, Any]
+    tmp_path: Path, name: str, content: bytes, facts: dict[str, Any]
 ) -> None:
     (tmp_path / name).write_bytes(content)
-    with refused(**said):
+    with refused(**facts):
         ee.score(str(tmp_path / name), TRUTHS, task="classification")
 
 
@@ -110,7 +110,7 @@ class Dataset:
 
 
 @pytest.mark.parametrize(
-    ("thing", "said"),
+    ("thing", "facts"),
     [
         (["dog", "cat"], {"code": "file_missing"}),
         (np.array(["dog", "cat"]), {"code": "truths_missing"}),
@@ -122,8 +122,8 @@ class Dataset:
     ],
 )
 def test_objects_that_are_not_tables_are_refused_with_a_remedy(
-    thing: object, said: dict[str, Any]
+    thing: object, facts: dict[str, Any]
 ) -> None:
-    with refused(**said) as found:
+    with refused(**facts) as error:
         ee.score(thing, {"datum_id": [1], "label_value": ["a"]})
-    assert "Error:" not in str(found.value)
+    assert "Error:" not in str(error.value)

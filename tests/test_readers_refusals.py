@@ -310,7 +310,7 @@ def test_numbers_among_storage_options_are_texts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "facts"),
     [
         (
             {"aws_secret_access_key": ["hidden"]},
@@ -326,9 +326,9 @@ def test_numbers_among_storage_options_are_texts() -> None:
     ],
 )
 def test_other_storage_options_are_refused_without_their_values(
-    given: Any, said: dict[str, Any]
+    given: Any, facts: dict[str, Any]
 ) -> None:
-    with refused(**said) as caught:
+    with refused(**facts) as caught:
         open_source("s3://bucket/x.parquet", storage_options=given)
     assert "hidden" not in str(caught.value)
 

@@ -215,7 +215,7 @@ def test_ids_in_csv_may_be_beyond_64_bits(top: int, limit: str | None, tmp_path:
     sides = (tmp_path / "ours.csv", tmp_path / "theirs.csv")
     card = ee.score(*sides, metrics=["Accuracy"], memory_limit=limit)
     assert card.value("Accuracy") == 1.0
-    assert any("'5'" in said or ": 5" in said for said in card.notes)
+    assert any("'5'" in text or ": 5" in text for text in card.notes)
     if top < 2**64:  # as integers, to match those of other files
         theirs = pl.DataFrame({"datum_id": pl.Series([top - 1, top], dtype=pl.UInt64)})
         theirs = theirs.with_columns(label_value=pl.Series(["a", "a"]))

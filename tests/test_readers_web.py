@@ -93,19 +93,19 @@ def test_several_addresses_and_buckets(
 def test_a_server_without_ranges_is_reported(folder: Path, name: str) -> None:
     with web_server(folder) as server:
         server.ranges = False
-        with refused("file_unreadable", ee.ReadError) as told:
+        with refused("file_unreadable", ee.ReadError) as error:
             accuracy(server.address(name))
-    assert "Write or copy" not in str(told.value)
+    assert "Write or copy" not in str(error.value)
 
 
 @pytest.mark.parametrize("name", ["none.parquet", "none.csv", "none.jsonl", "*.parquet"])
 def test_an_address_without_a_file_is_reported(folder: Path, name: str) -> None:
     with (
         web_server(folder) as server,
-        pytest.raises(ee.ReadError, match=r"404.*Correct the address") as told,
+        pytest.raises(ee.ReadError, match=r"404.*Correct the address") as error,
     ):
         accuracy(server.address(name))
-    assert "every row" not in str(told.value)
+    assert "every row" not in str(error.value)
 
 
 @pytest.mark.parametrize("name", WRITE)
@@ -211,10 +211,10 @@ def test_a_named_certificate_is_trusted(folder: Path, certificate: tuple[str, st
 
 def test_a_port_is_not_a_status() -> None:
     """The 404 in a port's number does not mean that the address is wrong."""
-    said = (
+    message = (
         "object-store error: Generic HTTP error: HTTP error: request or response body error"
         " (location: t.arrow) (path: http://127.0.0.1:40481)"
     )
     source = Source(pl.LazyFrame(), "http://127.0.0.1:40481/t.arrow", "ipc")
-    told = str(explain(source, pl.exceptions.ComputeError(said)))
+    told = str(explain(source, pl.exceptions.ComputeError(message)))
     assert "Check the address" in told

@@ -115,6 +115,6 @@ def test_tracks() -> None:
         {"sequence": "a", "frame": frame, "track_id": track, "xmin": left, "ymin": top,
          "xmax": left + 40, "ymax": top + 50}
     )  # fmt: skip
-    kept = truth.filter(pl.Series(rng.random(truth.height) < 0.9))
-    made = kept.with_columns(pl.col("xmin", "xmax") + 3, score=pl.lit(0.9))
+    remaining = truth.filter(pl.Series(rng.random(truth.height) < 0.9))
+    made = remaining.with_columns(pl.col("xmin", "xmax") + 3, score=pl.lit(0.9))
     assert fired(ee.score(made, truth, task="tracking")) == []

@@ -213,8 +213,8 @@ class TestFindings:
 
     def test_each_note_except_recognised_columns_is_a_finding(self) -> None:
         card = ee.score(*sides(age=([31, 40], [31, 2])))
-        said = [one.message for one in card.findings]
-        assert said == [one for one in card.notes if ": read " not in one]
+        notes = [one.message for one in card.findings]
+        assert notes == [one for one in card.notes if ": read " not in one]
         warned = [one.message for one in card.findings if one.severity == "warning"]
         assert warned == list(card.warnings)
 

@@ -25,16 +25,16 @@ def table(values: Any) -> pl.DataFrame:
 
 
 def warned(*sides: Any, **options: Any) -> str:
-    (said,) = ee.check(*sides, **options).warnings
-    assert said in ee.score(*sides, **options).warnings
-    return said
+    (message,) = ee.check(*sides, **options).warnings
+    assert message in ee.score(*sides, **options).warnings
+    return message
 
 
 def test_classes_in_another_order() -> None:
     truth, found = truth_and_answers()
     names, other = np.array(["ant", "bee", "cat", "dog"]), np.array(["cat", "dog", "ant", "bee"])
-    said = warned(table(other[found]), table(names[truth]))
-    assert "ant to cat, bee to dog" in said
+    message = warned(table(other[found]), table(names[truth]))
+    assert "ant to cat, bee to dog" in message
     assert ee.check(table(names[found]), table(names[truth])).warnings == []
     # A model that always predicts one class, or guesses, is not a renaming.
     for bad in (np.full(N, 3), np.random.default_rng(1).integers(0, 4, N)):
@@ -47,9 +47,9 @@ def test_scores_of_the_other_class() -> None:
     rows = pl.DataFrame({"actual": truth, "score": np.where(found, chance * 0.3, 1 - chance * 0.3)})
     assert ee.score(rows).value("ROCAUC") < 0.2
     truth_alone = rows.with_columns(actual=(rows["score"] < 0.5).cast(pl.Int64))
-    said = warned(truth_alone)
-    assert "AUC 0.000 in 200" in said
-    assert "positive_label=0" in said
+    message = warned(truth_alone)
+    assert "AUC 0.000 in 200" in message
+    assert "positive_label=0" in message
     assert ee.score(truth_alone, positive_label=0).value("ROCAUC") == 1.0
     assert ee.check(rows.with_columns(score=1 - pl.col("score"))).warnings == []
 
@@ -84,36 +84,36 @@ def maps(seed: int = 4) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "expected"),
     [
         (lambda one: one.transpose(0, 2, 1), "rows and columns"),
         (lambda one: one[:, ::-1], "top and bottom"),
         (lambda one: one[:, :, ::-1], "left and right"),
     ],
 )
-def test_label_maps_that_were_rotated(change: Any, said: str) -> None:
-    found, truth = maps()
-    assert said in warned(np.ascontiguousarray(change(found)), truth)
-    assert ee.check(found, truth).warnings == []
+def test_label_maps_that_were_rotated(change: Any, expected: str) -> None:
+    predictions, truth = maps()
+    assert expected in warned(np.ascontiguousarray(change(predictions)), truth)
+    assert ee.check(predictions, truth).warnings == []
     with refused("grids_differ", ee.InputError, rows=[0], count=4):
-        ee.score(found[:, :20].transpose(0, 2, 1).copy(), truth[:, :20])
+        ee.score(predictions[:, :20].transpose(0, 2, 1).copy(), truth[:, :20])
 
 
 def test_indices_that_are_shifted_or_scaled() -> None:
-    found, truth = maps()
-    good = ee.score(found, truth).value("mIOU")
-    shifted = ee.check(found + 1, truth).warnings
-    assert any("label_format=['-1']" in said for said in shifted)
-    assert ee.score(found + 1, truth, label_format=["-1"]).value("mIOU") == good
-    said = warned(found * 100, truth)
-    assert 'label_map={"100": 1, "200": 2}' in said
-    assert ee.score(found * 100, truth, label_map={"100": 1, "200": 2}).value("mIOU") == good
+    predictions, truth = maps()
+    good = ee.score(predictions, truth).value("mIOU")
+    shifted = ee.check(predictions + 1, truth).warnings
+    assert any("label_format=['-1']" in message for message in shifted)
+    assert ee.score(predictions + 1, truth, label_format=["-1"]).value("mIOU") == good
+    message = warned(predictions * 100, truth)
+    assert 'label_map={"100": 1, "200": 2}' in message
+    assert ee.score(predictions * 100, truth, label_map={"100": 1, "200": 2}).value("mIOU") == good
 
 
 def test_void_that_counts() -> None:
-    found, truth = maps()
+    predictions, truth = maps()
     truth[:, :3] = 255
-    notes = ee.score(found, truth).notes
-    assert any("index 255 is only in the ground truths (12.5%" in said for said in notes)
-    ignored = ee.score(found, truth, ignore_index=255)
-    assert not any("index 255" in said for said in ignored.notes)
+    notes = ee.score(predictions, truth).notes
+    assert any("index 255 is only in the ground truths (12.5%" in note for note in notes)
+    ignored = ee.score(predictions, truth, ignore_index=255)
+    assert not any("index 255" in note for note in ignored.notes)

@@ -450,7 +450,7 @@ class TestTrust:
             ee.load(folder)
 
     @pytest.mark.parametrize(
-        ("frame", "column", "value", "said"),
+        ("frame", "column", "value", "expected"),
         [
             ("metrics", "metric", pl.lit(1), "is Int32"),
             ("metrics", "metric", pl.lit(None, pl.String), "is String with nulls"),
@@ -462,7 +462,13 @@ class TestTrust:
         ],
     )
     def test_frames_of_other_dtypes_are_refused_by_their_column(
-        self, frame: str, column: str, value: pl.Expr, said: str, card: ee.Scorecard, tmp_path: Path
+        self,
+        frame: str,
+        column: str,
+        value: pl.Expr,
+        expected: str,
+        card: ee.Scorecard,
+        tmp_path: Path,
     ) -> None:
         folder = card.save(tmp_path / "run")
         path = folder / f"{frame}.parquet"
@@ -471,7 +477,7 @@ class TestTrust:
         run["files"][path.name] = path.stat().st_size
         del run["digests"]
         (folder / "run.json").write_text(json.dumps(run))
-        with pytest.raises(ResultError, match=rf"{frame}\.parquet .* column '{column}' {said}"):
+        with pytest.raises(ResultError, match=rf"{frame}\.parquet .* column '{column}' {expected}"):
             ee.load(folder).frame(frame)
 
     @pytest.mark.parametrize("given", [[[1]], [[[["a"]], 1]], [[{}, 1]]])

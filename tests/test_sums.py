@@ -59,8 +59,8 @@ def test_values_grouped_by_cell(seed: int) -> None:
     sums = ExactSums(6).add_runs(values, start).add_runs(values[::-1], start[-1] - start[::-1])
     expected = [math.fsum(values[a:b]) for a, b in itertools.pairwise(start)]
     twice = [a + b for a, b in zip(expected, expected[::-1], strict=True)]
-    found = ExactSums(6).add_runs(values, start).rounded().tolist()
-    assert found == expected
+    result = ExactSums(6).add_runs(values, start).rounded().tolist()
+    assert result == expected
     assert sums.rounded().tolist() == pytest.approx(twice, rel=1e-15)
     cell = np.repeat(np.arange(6), np.diff(start))
     assert ExactSums(6).add(values, cell).rounded().tolist() == expected

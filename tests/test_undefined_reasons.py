@@ -133,9 +133,9 @@ def classified(case: str, **options: Any) -> ee.Scorecard:
 def test_classification(case: str) -> None:
     facts, card = Facts(*CASES[case]), classified(case)
     for row in undefined(card):
-        said = (case, row["metric"], row["statistic"], row["label_value"], row["average"])
-        assert row["reason"] in CLASSIFICATION, (*said, row["reason"])
-        assert CLASSIFICATION[row["reason"]](facts, row, card.metrics), (*said, row["reason"])
+        message = (case, row["metric"], row["statistic"], row["label_value"], row["average"])
+        assert row["reason"] in CLASSIFICATION, (*message, row["reason"])
+        assert CLASSIFICATION[row["reason"]](facts, row, card.metrics), (*message, row["reason"])
     defined = card.metrics.filter(pl.col("value").is_not_null())
     assert defined["reason"].null_count() == defined.height
 

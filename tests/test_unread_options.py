@@ -18,7 +18,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize(
-    ("task", "metric", "given", "told"),
+    ("task", "metric", "given", "noted"),
     [
         ("classification", "F1", {"score_thresholds": [0.1]}, True),
         ("classification", "PrecisionRecallCurve", {"score_thresholds": [0.1]}, False),
@@ -35,13 +35,13 @@ TABLES = {
         ("text", "ROUGE1", {"use_stemmer": True}, False),
     ],
 )
-def test_options_without_effect(task: str, metric: str, given: dict[str, Any], told: bool) -> None:
+def test_options_without_effect(task: str, metric: str, given: dict[str, Any], noted: bool) -> None:
 
     root = Path(__file__).parent.parent / "examples"
     card = ee.score(*(str(root / name) for name in TABLES[task]), metrics=[metric], **given)
     (name,) = given
-    said = [note for note in card.notes if f"{name}=" in note and "is not read" in note]
-    assert len(said) == told
+    notes = [note for note in card.notes if f"{name}=" in note and "is not read" in note]
+    assert len(notes) == noted
 
 
 @pytest.mark.parametrize("mode", ["f1", "precision", "recall"])
@@ -54,5 +54,5 @@ def test_beta_has_no_effect_if_factual_correctness_is_not_an_f_score(mode: str) 
         "item_index": [0, 0],
     }
     card = ee.score(verdicts, task="judged", metrics=["FactualCorrectness"], mode=mode, beta=2.0)
-    said = [note for note in card.notes if "beta=2.0" in note and "no effect" in note]
-    assert len(said) == (mode != "f1")
+    notes = [note for note in card.notes if "beta=2.0" in note and "no effect" in note]
+    assert len(notes) == (mode != "f1")

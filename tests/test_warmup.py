@@ -100,11 +100,11 @@ def test_larger_runs_compile_nothing_after_a_warm_up(
 ) -> None:
     folder, compiled = warmed
     done = python(CODE, cwd=tmp_path, EVALENGINE_CACHE_DIR=folder)
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert told["kept"] > len(compiled)  # an index and the code
-    assert told["without"] == []  # as if one process warmed up all tasks
-    assert told["more"] == {}
-    assert told["written"] == []
+    reported = json.loads(done.stdout.splitlines()[-1])
+    assert reported["kept"] > len(compiled)  # an index and the code
+    assert reported["without"] == []  # as if one process warmed up all tasks
+    assert reported["more"] == {}
+    assert reported["written"] == []
 
 
 @pytest.mark.parametrize("task", tasks.NAMES)

@@ -94,19 +94,19 @@ def test_the_command_speaks_of_flags(case: str, tmp_path: Path, capsys: Any) -> 
     for table, path in zip(tables, paths, strict=True):
         pl.DataFrame(table).write_parquet(path)
     assert main(["score", *paths, *args]) == 2
-    said = capsys.readouterr().err
+    message = capsys.readouterr().err
     flags = {flag for made in generated() for flag in (*made.opts, *made.secondary_opts)}
     flags |= {"--datums", "--labels", "--debug"}
-    words = {word.strip("().,:;'") for word in said.split() if word.startswith(("--", "(--"))}
+    words = {word.strip("().,:;'") for word in message.split() if word.startswith(("--", "(--"))}
     assert words
     assert words <= flags
     for name in FIELDS:
-        assert f" {name}=" not in said
-        assert f"({name}=" not in said
+        assert f" {name}=" not in message
+        assert f"({name}=" not in message
     with pytest.raises(EvalengineError) as caught:
         run_in_python(paths, args)
     assert "--" not in str(caught.value)
-    assert "\x0e" not in str(caught.value) + said
+    assert "\x0e" not in str(caught.value) + message
 
 
 def run_in_python(paths: list[str], args: list[str]) -> None:

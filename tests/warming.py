@@ -69,20 +69,20 @@ def warm(folder: Path) -> dict[str, int]:
         ):
             assert process.stdin is not None
             assert process.stdout is not None
-            task, said = "", ""
-            while waiting and said == task:
+            task, message = "", ""
+            while waiting and message == task:
                 task = waiting.popleft() + "\n"
                 process.stdin.write(task)
                 process.stdin.flush()
-                said = process.stdout.readline()
-            told = process.communicate()[0]
-            if said != task or process.returncode:
+                message = process.stdout.readline()
+            reported = process.communicate()[0]
+            if message != task or process.returncode:
                 errors.seek(0)
                 raise RuntimeError(f"warm-up of {task.strip()}: {errors.read()}")
-        found: dict[str, int] = json.loads(told)
-        return found
+        result: dict[str, int] = json.loads(reported)
+        return result
 
     processes = min(os.cpu_count() or 1, len(waiting))
     with ThreadPoolExecutor(processes) as pool:
-        told = list(pool.map(of_process, range(processes)))
-    return {name: sum(one[name] > 0 for one in told) for name in told[0]}
+        reported = list(pool.map(of_process, range(processes)))
+    return {name: sum(one[name] > 0 for one in reported) for name in reported[0]}

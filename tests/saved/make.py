@@ -216,8 +216,8 @@ def main(folder: Path) -> None:
         if task == "classification":
             compared.save(folder / "comparison")
         if task == "detection":
-            found = ee.find_thresholds(cards[0], metrics=["ThresholdAtMaxF"], draws=20)
-            found.save(folder / "thresholds.json")
+            result = ee.find_thresholds(cards[0], metrics=["ThresholdAtMaxF"], draws=20)
+            result.save(folder / "thresholds.json")
             kept = ee.score(
                 "tables/detection.second.parquet",
                 "tables/detection.truths.parquet",

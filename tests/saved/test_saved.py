@@ -99,10 +99,10 @@ class TestRuns:
         same(new.metrics, expected(saved, task)[1])
         new.save("new")
         for second in (new, "new"):
-            found = ee.compare(f"runs/{task}", second, names=["a", "b"], draws=200).differences
+            result = ee.compare(f"runs/{task}", second, names=["a", "b"], draws=200).differences
             theirs = pl.DataFrame(expected(saved, f"compare {task}"), infer_schema_length=None)
             columns = [name for name in NUMBERS if name in theirs.columns]
-            same(found.select(columns), make.numbers(theirs.select(columns)))
+            same(result.select(columns), make.numbers(theirs.select(columns)))
 
     @every_task
     def test_saving_again_writes_current_struct_names(
@@ -139,23 +139,23 @@ class TestRuns:
         card = ee.score(*given, thresholds="thresholds.json", **options)
         same(card.metrics, expected(saved, "thresholds"))
         assert main(["score", *given, "--thresholds", "thresholds.json"]) == 0
-        found = ee.find_thresholds("runs/detection", metrics=["ThresholdAtMaxF"], draws=20)
-        found.save("again.json")
+        result = ee.find_thresholds("runs/detection", metrics=["ThresholdAtMaxF"], draws=20)
+        result.save("again.json")
         assert json.loads(Path("again.json").read_text()) == json.loads(
             Path("thresholds.json").read_text()
         )
 
     def test_a_comparison(self, saved: Path) -> None:
-        found = ee.load("comparison")
-        same(found.differences, expected(saved, "compare classification"))
+        result = ee.load("comparison")
+        same(result.differences, expected(saved, "compare classification"))
 
 
 class TestNights:
     def test_the_next_night(self, saved: Path) -> None:
         make.write_night(saved, 2)
-        found = make.run_night(saved, 2)
+        result = make.run_night(saved, 2)
         for job in ("parts", "nights"):
-            (ours, told), (theirs, before) = found[job], expected(saved, job)
+            (ours, told), (theirs, before) = result[job], expected(saved, job)
             same(pl.DataFrame(ours, infer_schema_length=None), theirs)
             if job == "nights":
                 assert [one[:3] for one in told] == [one[:3] for one in before]

@@ -20,9 +20,13 @@ IDS, TRAIN_IDS, COLOURS = CITYSCAPES.codings
 ID_OF = np.array([next(i for i, n in IDS.of.items() if n == k + 1) for k in range(19)], np.uint8)
 
 
-def reference(result: list[Any], truth: list[Any], void: Any) -> tuple[float, dict[int, float]]:
+def reference(
+    predictions: list[Any], truth: list[Any], void: Any
+) -> tuple[float, dict[int, float]]:
     """Return the IoU of each class, without void ground truth, and the mean."""
-    a, b = (np.concatenate([one.ravel().astype(int) for one in side]) for side in (truth, result))
+    a, b = (
+        np.concatenate([one.ravel().astype(int) for one in side]) for side in (truth, predictions)
+    )
     a, b = a[~void(a)], b[~void(a)]
     iou = {}
     for k in np.unique(np.concatenate([a, b[~void(b)]])).tolist():
@@ -34,8 +38,10 @@ def reference(result: list[Any], truth: list[Any], void: Any) -> tuple[float, di
 def some(seed: int, n: int, values: Any, error: float = 0.3) -> tuple[list[Any], list[Any]]:
     rng = np.random.default_rng(seed)
     truth = [rng.choice(values, (12, 17)).astype(np.uint8) for _ in range(n)]
-    result = [np.where(rng.random(t.shape) < error, rng.choice(values, t.shape), t) for t in truth]
-    return [one.astype(np.uint8) for one in result], truth
+    predictions = [
+        np.where(rng.random(t.shape) < error, rng.choice(values, t.shape), t) for t in truth
+    ]
+    return [one.astype(np.uint8) for one in predictions], truth
 
 
 def colours_of(maps: list[Any], palette: Any) -> list[Any]:
@@ -69,19 +75,19 @@ def saved(folder: Path, names: list[str], maps: list[Any], palette: Any = None) 
 
 @pytest.mark.parametrize("form", ["train-ids", "ids", "colours", "grey"])
 def test_cityscapes_in_every_form(tmp_path: Path, form: str) -> None:
-    result, truth = some(3, 3, [*range(19), 255])
-    result = [np.where(one == 255, 4, one).astype(np.uint8) for one in result]
+    predictions, truth = some(3, 3, [*range(19), 255])
+    predictions = [np.where(one == 255, 4, one).astype(np.uint8) for one in predictions]
     theirs = cityscapes(tmp_path / "gtFine" / "val", truth)
     names = [f"{name}_leftImg8bit.png" for name in IMAGES]
     palette = [next(c for c, n in COLOURS.of.items() if n == k + 1) for k in range(19)]
     maps = {
-        "train-ids": lambda: result,
-        "ids": lambda: [ID_OF[one] for one in result],
-        "colours": lambda: colours_of(result, palette),
-        "grey": lambda: [np.stack([one] * 3) for one in result],
+        "train-ids": lambda: predictions,
+        "ids": lambda: [ID_OF[one] for one in predictions],
+        "colours": lambda: colours_of(predictions, palette),
+        "grey": lambda: [np.stack([one] * 3) for one in predictions],
     }[form]()
     card = ee.score(saved(tmp_path / "found", names, maps), theirs)
-    mean, iou = reference(result, truth, lambda v: v == 255)
+    mean, iou = reference(predictions, truth, lambda v: v == 255)
     assert card.value("mIOU") == pytest.approx(mean, abs=1e-15)
     assert card.value("IOU", label_value="car") == pytest.approx(iou[13], abs=1e-15)
     assert card.per_datum["datum_id"].unique().sort().to_list() == IMAGES
@@ -90,15 +96,15 @@ def test_cityscapes_in_every_form(tmp_path: Path, form: str) -> None:
 
 def test_outlines_of_coded_files_are_those_of_their_labels(tmp_path: Path) -> None:
     """Void ground truth is never counted; files contain colours, or ids of another numbering."""
-    result, truth = some(8, 3, [1, 2, 13, 255], error=0.1)
-    result = [np.where(one == 255, 4, one).astype(np.uint8) for one in result]
+    predictions, truth = some(8, 3, [1, 2, 13, 255], error=0.1)
+    predictions = [np.where(one == 255, 4, one).astype(np.uint8) for one in predictions]
     theirs = cityscapes(tmp_path / "gtFine" / "val", truth)
     palette = [next(c for c, n in COLOURS.of.items() if n == k + 1) for k in range(19)]
-    ours = saved(tmp_path / "found", [f"{n}.png" for n in IMAGES], colours_of(result, palette))
+    ours = saved(tmp_path / "found", [f"{n}.png" for n in IMAGES], colours_of(predictions, palette))
     metrics = ["BoundaryIOU", "HausdorffDistance", "NSD"]
     card = ee.score(ours, theirs, metrics=metrics)
     plain = ee.score(
-        dict(zip(IMAGES, result, strict=True)), dict(zip(IMAGES, truth, strict=True)),
+        dict(zip(IMAGES, predictions, strict=True)), dict(zip(IMAGES, truth, strict=True)),
         metrics=metrics, ignore_index=255,
     )  # fmt: skip
     for name in metrics:
@@ -106,22 +112,24 @@ def test_outlines_of_coded_files_are_those_of_their_labels(tmp_path: Path) -> No
 
 
 def test_cityscapes_ids_are_distinguished_from_train_ids(tmp_path: Path) -> None:
-    result, truth = some(4, 3, [0, 1, 2, 3], error=0.1)
+    predictions, truth = some(4, 3, [0, 1, 2, 3], error=0.1)
     theirs = cityscapes(tmp_path / "gt", truth)
-    ours = saved(tmp_path / "found", [f"{n}_pred.png" for n in IMAGES], [ID_OF[o] for o in result])
+    ours = saved(
+        tmp_path / "found", [f"{n}_pred.png" for n in IMAGES], [ID_OF[o] for o in predictions]
+    )
     card = ee.score(ours, theirs)
-    assert card.value("mIOU") == pytest.approx(reference(result, truth, lambda v: v == 255)[0])
+    assert card.value("mIOU") == pytest.approx(reference(predictions, truth, lambda v: v == 255)[0])
     assert any("labelIds 9" in note and "trainIds 0.0%" in note for note in card.notes)
 
 
 @pytest.mark.parametrize("reduced", [False, True])
 def test_ade20k_with_and_without_its_zero(tmp_path: Path, reduced: bool) -> None:
-    result, truth = some(5, 2, range(151), error=0.2)
+    predictions, truth = some(5, 2, range(151), error=0.2)
     names = ["ADE_val_00000001.png", "ADE_val_00000002.png"]
-    result = [np.maximum(one, 1) for one in result]
-    maps = [one - 1 for one in result] if reduced else result
+    predictions = [np.maximum(one, 1) for one in predictions]
+    maps = [one - 1 for one in predictions] if reduced else predictions
     card = ee.score(saved(tmp_path / "a", names, maps), saved(tmp_path / "b", names, truth))
-    mean, iou = reference(result, truth, lambda v: v == 0)
+    mean, iou = reference(predictions, truth, lambda v: v == 0)
     assert card.value("mIOU") == pytest.approx(mean, abs=1e-15)
     assert card.value("IOU", label_value="wall") == pytest.approx(iou[1], abs=1e-15)
     raw = ee.score(tmp_path / "a", tmp_path / "b", ignore_index=0)
@@ -134,14 +142,14 @@ PALETTE = {i: (c & 255, c >> 8 & 255, c >> 16) for i, c in enumerate(COLOUR_MAP)
 
 @pytest.mark.parametrize("form", ["palette", "colours", "numbers"])
 def test_pascal_voc_in_every_form(tmp_path: Path, form: str) -> None:
-    result, truth = some(6, 2, [*range(21), 255])
-    result = [np.where(one == 255, 0, one).astype(np.uint8) for one in result]
+    predictions, truth = some(6, 2, [*range(21), 255])
+    predictions = [np.where(one == 255, 0, one).astype(np.uint8) for one in predictions]
     names = ["2007_000033.png", "2007_000042.png"]
     theirs = saved(tmp_path / "SegmentationClass", names, truth, PALETTE)
-    maps = colours_of(result, COLOUR_MAP) if form == "colours" else result
+    maps = colours_of(predictions, COLOUR_MAP) if form == "colours" else predictions
     ours = saved(tmp_path / "found", names, maps, PALETTE if form == "palette" else None)
     card = ee.score(ours, theirs)
-    mean, iou = reference(result, truth, lambda v: v == 255)
+    mean, iou = reference(predictions, truth, lambda v: v == 255)
     assert card.value("mIOU") == pytest.approx(mean, abs=1e-15)
     assert card.value("IOU", label_value="aeroplane") == pytest.approx(iou[1], abs=1e-15)
     # Other data in the same palette has other labels, and the same void.
@@ -154,17 +162,17 @@ def test_pascal_voc_in_every_form(tmp_path: Path, form: str) -> None:
 
 
 def test_colours_named_by_a_table_or_by_cvat(tmp_path: Path) -> None:
-    result, truth = some(7, 2, [0, 1, 2])
+    predictions, truth = some(7, 2, [0, 1, 2])
     palette = [0x000000, 0x1E0F0A, 0x5A0A32]  # (0, 0, 0), (10, 15, 30), (50, 10, 90)
     names = ["a.png", "b.png"]
-    ours = saved(tmp_path / "o" / "SegmentationClass", names, colours_of(result, palette))
+    ours = saved(tmp_path / "o" / "SegmentationClass", names, colours_of(predictions, palette))
     theirs = saved(tmp_path / "t" / "SegmentationClass", names, colours_of(truth, palette))
     with refused("values_unlabelled", side="ground_truths", count=2, values=[0x1E0F0A, 0x5A0A32]):
         ee.score(ours, theirs)
     labels = pl.DataFrame(
         {"label_value": ["none", "cat", "dog"], "color": ["#000000", "10,15,30", "#320a5a"]}
     )
-    mean, _ = reference(result, truth, lambda v: v < 0)
+    mean, _ = reference(predictions, truth, lambda v: v < 0)
     assert ee.score(ours, theirs, labels=labels).value("mIOU") == pytest.approx(mean)
     listed = "# label:color_rgb:parts:actions\nnone:0,0,0::\ncat:10,15,30::\ndog:50,10,90::\n"
     (tmp_path / "t" / "labelmap.txt").write_text(listed)
@@ -178,24 +186,24 @@ def test_colours_named_by_a_table_or_by_cvat(tmp_path: Path) -> None:
 
 def test_masks_with_coded_files(tmp_path: Path) -> None:
     """Files of coded values are matched with masks of labels."""
-    result, truth = some(8, 3, [0, 1, 255])
-    result = [np.where(one == 255, 0, one).astype(np.uint8) for one in result]
+    predictions, truth = some(8, 3, [0, 1, 255])
+    predictions = [np.where(one == 255, 0, one).astype(np.uint8) for one in predictions]
     theirs = cityscapes(tmp_path / "gt", truth)
     masks = pl.DataFrame(
         [
             {"datum_id": n, "label_value": label, "mask": (one == k).astype(int).tolist()}
-            for n, one in zip(IMAGES, result, strict=True)
+            for n, one in zip(IMAGES, predictions, strict=True)
             for k, label in enumerate(["road", "sidewalk"])
         ]
     )
     card = ee.score(masks, theirs, task="segmentation")
-    mean, _ = reference(result, truth, lambda v: v == 255)
+    mean, _ = reference(predictions, truth, lambda v: v == 255)
     assert card.value("mIOU") == pytest.approx(mean)
 
 
 def test_names_that_differ_and_images_that_are_missing(tmp_path: Path) -> None:
-    result, truth = some(9, 4, [0, 1])
-    ours = saved(tmp_path / "o", [f"pred_{i}_mask.png" for i in "abce"], result)
+    predictions, truth = some(9, 4, [0, 1])
+    ours = saved(tmp_path / "o", [f"pred_{i}_mask.png" for i in "abce"], predictions)
     theirs = saved(tmp_path / "t", [f"{i}-gt.tif" for i in "abcd"], truth)
     card = ee.score(ours, theirs)
     assert card.per_datum["datum_id"].n_unique() == 5
@@ -204,9 +212,9 @@ def test_names_that_differ_and_images_that_are_missing(tmp_path: Path) -> None:
 
 
 def test_one_named_file_per_side_is_a_pair(tmp_path: Path) -> None:
-    result, truth = some(9, 2, [0, 1])
+    predictions, truth = some(9, 2, [0, 1])
     ours, theirs = (
-        saved(tmp_path / "o", ["a.png"], result[:1]),
+        saved(tmp_path / "o", ["a.png"], predictions[:1]),
         saved(tmp_path / "t", ["b.png"], truth[:1]),
     )
     card = ee.score(ours / "a.png", theirs / "b.png")
@@ -218,8 +226,8 @@ def test_one_named_file_per_side_is_a_pair(tmp_path: Path) -> None:
 
 
 def test_one_name_in_several_folders(tmp_path: Path) -> None:
-    result, truth = some(10, 2, [0, 1])
-    for side, maps in (("o", result), ("t", truth)):
+    predictions, truth = some(10, 2, [0, 1])
+    for side, maps in (("o", predictions), ("t", truth)):
         for clip, one in zip("xy", maps, strict=True):
             saved(tmp_path / side / clip, ["0001.png"], [one])
     card = ee.score(tmp_path / "o", tmp_path / "t")
@@ -240,16 +248,16 @@ def test_values_that_mean_nothing_and_pictures(tmp_path: Path) -> None:
 
 
 def test_a_file_that_states_its_coding(tmp_path: Path) -> None:
-    result, truth = some(12, 1, range(19))
+    predictions, truth = some(12, 1, range(19))
     paths = [
-        write(tmp_path / f"{i}.png", one) for i, one in enumerate([result[0], ID_OF[truth[0]]])
+        write(tmp_path / f"{i}.png", one) for i, one in enumerate([predictions[0], ID_OF[truth[0]]])
     ]
     sides = [
         pl.DataFrame({"datum_id": ["a"], "raster": [path], "raster_coding": [coding]})
         for path, coding in zip(paths, ["cityscapes-train-ids", "cityscapes-ids"], strict=True)
     ]
     card = ee.score(*sides, labels="cityscapes")
-    assert card.value("mIOU") == pytest.approx(reference(result, truth, lambda v: v == 255)[0])
+    assert card.value("mIOU") == pytest.approx(reference(predictions, truth, lambda v: v == 255)[0])
     with refused("unknown_name", column="raster_coding", count=1, value="ids"):
         ee.score(sides[0].with_columns(raster_coding=pl.lit("ids")), sides[1])
 
@@ -257,9 +265,9 @@ def test_a_file_that_states_its_coding(tmp_path: Path) -> None:
 @pytest.mark.parametrize("folder", ["gt", "SegmentationClass"])
 def test_ground_truths_given_as_predictions_are_reported(tmp_path: Path, folder: str) -> None:
     """Swapped sides are recognised by Cityscapes' names, and by the folder of Pascal VOC."""
-    result, truth = some(5, 3, [0, 1, 2])
+    predictions, truth = some(5, 3, [0, 1, 2])
     names = [f"{name}_leftImg8bit.png" for name in IMAGES]
-    ours = saved(tmp_path / "found", names, result)
+    ours = saved(tmp_path / "found", names, predictions)
     if folder == "gt":
         theirs = cityscapes(tmp_path / folder, truth)
         sign = "*_gtFine_labelIds"

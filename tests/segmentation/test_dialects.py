@@ -70,8 +70,8 @@ def layers(maps: Maps, side: int, left_out: set[int | None]) -> pl.DataFrame:
 def counted(maps: Maps, ignore: int | None, background: int | None) -> Any:
     """Return counts of label pairs, by key and datum."""
     made: dict[str, dict[int, Counter[Any]]] = {}
-    for (key, datum), (truth, result) in maps.items():
-        made.setdefault(key, {})[datum] = pairs(truth, result, ignore, background)
+    for (key, datum), (truth, predictions) in maps.items():
+        made.setdefault(key, {})[datum] = pairs(truth, predictions, ignore, background)
     return made
 
 
@@ -149,12 +149,12 @@ def test_datums_of_one_side(
     sides: Any, ignore: int | None, background: int | None, dtype: Any
 ) -> None:
     """A datum that is missing on one side has no label there; confusion and counts add up."""
-    result, truth = ({name: one.astype(dtype) for name, one in side.items()} for side in sides)
-    card = ee.score(result, truth, ignore_index=ignore, background=background, metrics=EVERY)
+    predictions, truth = ({name: one.astype(dtype) for name, one in side.items()} for side in sides)
+    card = ee.score(predictions, truth, ignore_index=ignore, background=background, metrics=EVERY)
     each: dict[str, Counter[Any]] = {}
-    for name in {**result, **truth}:
-        blank = np.full((result.get(name, truth.get(name))).shape, -7)
-        counts = pairs(truth.get(name, blank), result.get(name, blank), ignore, background)
+    for name in {**predictions, **truth}:
+        blank = np.full((predictions.get(name, truth.get(name))).shape, -7)
+        counts = pairs(truth.get(name, blank), predictions.get(name, blank), ignore, background)
         each[name] = Counter()
         for (t, p), n in counts.items():
             each[name][None if t == -7 else t, None if p == -7 else p] += n

@@ -116,22 +116,22 @@ def test_a_truncated_file(tmp_path: Path) -> None:
 def test_windows_give_the_result_of_whole_maps(tmp_path: Path, tiled: bool) -> None:
     rng = np.random.default_rng(3)
     truth = rng.integers(0, 5, (70, 90)).astype(np.uint8)
-    result = np.where(rng.random(truth.shape) < 0.9, truth, 0).astype(np.uint8)
+    predictions = np.where(rng.random(truth.shape) < 0.9, truth, 0).astype(np.uint8)
     profile = {"tiled": True, "blockxsize": 16, "blockysize": 16} if tiled else {}
     paths = [
-        write(tmp_path / "p.tif", result, **profile),
+        write(tmp_path / "p.tif", predictions, **profile),
         write(tmp_path / "g.tif", truth, blockysize=7)
         if not tiled
         else write(tmp_path / "g.tif", truth, **profile),
-        write(tmp_path / "p.png", result),
+        write(tmp_path / "p.png", predictions),
     ]
     tables = [pl.DataFrame({"datum_id": [0], "raster": [path]}) for path in paths]
-    whole = ee.score(result[None], truth[None], metrics=EVERY)
+    whole = ee.score(predictions[None], truth[None], metrics=EVERY)
     for size in (300, 1500, 5000):
         tune(window_pixels=size)
         for side in (tables[0], tables[2]):
             same(ee.score(side, tables[1], metrics=EVERY), whole)
-        same(ee.score(result[None], tables[1], metrics=EVERY), whole)
+        same(ee.score(predictions[None], tables[1], metrics=EVERY), whole)
 
 
 def test_windows_cover_every_pixel_once(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_grids_that_differ_are_refused(tmp_path: Path) -> None:
 def test_resampled_by_place(tmp_path: Path, crs: str | None) -> None:
     """Coarse pixels of 2 x 2 begin three pixels further right; nothing is predicted before them."""
     coarse = np.arange(1, 25).reshape(4, 6).astype(np.uint8)
-    result = georeferenced(
+    predictions = georeferenced(
         tmp_path, "p.tif", coarse, crs=crs, transform=Affine(2, 0, 500003, 0, -2, 5000000)
     )
     fine = np.zeros((8, 12), np.uint8)
@@ -198,7 +198,7 @@ def test_resampled_by_place(tmp_path: Path, crs: str | None) -> None:
     expected[:, 3:] = coarse.repeat(2, 0).repeat(2, 1)[:, :9]
     for size in (1 << 22, 30):
         tune(window_pixels=size)
-        card = ee.score(result, truth, resample=True, metrics=["ConfusionMatrix"])
+        card = ee.score(predictions, truth, resample=True, metrics=["ConfusionMatrix"])
         cells = dict(card.confusion.select("predicted", "count").iter_rows())
         index, count = np.unique(expected[:, 3:], return_counts=True)
         assert cells == {None: 24, **dict(zip(index.tolist(), count.tolist(), strict=True))}
@@ -207,11 +207,11 @@ def test_resampled_by_place(tmp_path: Path, crs: str | None) -> None:
 
 def test_no_data_is_an_index_when_resampled_too(tmp_path: Path) -> None:
     coarse = np.arange(24).reshape(4, 6).astype(np.uint8) % 3
-    result = georeferenced(
+    predictions = georeferenced(
         tmp_path, "p.tif", coarse, nodata=0, transform=Affine(2, 0, 500000, 0, -2, 5000000)
     )
     truth = georeferenced(tmp_path, "g.tif", coarse.repeat(2, 0).repeat(2, 1), nodata=0)
-    assert ee.score(result, truth, resample=True).value("PixelAccuracy") == 1.0
+    assert ee.score(predictions, truth, resample=True).value("PixelAccuracy") == 1.0
 
 
 def test_resampled_by_proportion() -> None:
@@ -304,15 +304,15 @@ def test_rasters_of_one_label_on_other_grids(
     tmp_path: Path, place: dict[str, Any], message: str, resample: bool | None
 ) -> None:
     pixels = (TRUTH[0] == 1).astype(np.uint8)
-    truth, result = (
+    truth, predictions = (
         pl.DataFrame({"datum_id": [0], "label_value": ["a"], "raster": [path]})
         for path in (
             write(tmp_path / "g.tif", pixels, **EARTH),
             write(tmp_path / "p.tif", pixels, **{**EARTH, **place}),
         )
     )
-    maps = [side.drop("label_value") for side in (result, truth)]
-    for sides in ((result, truth), (maps[0], truth)):
+    maps = [side.drop("label_value") for side in (predictions, truth)]
+    for sides in ((predictions, truth), (maps[0], truth)):
         with refused("grids_differ", column="raster", count=1) as raised:
             ee.score(*sides, labels=["b", "a"], resample=resample)
         assert "predictions, row 0" in str(raised.value)
@@ -321,7 +321,7 @@ def test_rasters_of_one_label_on_other_grids(
         with refused("grids_differ", count=1):
             ee.score(*maps)
     picture = write(tmp_path / "p.png", pixels)
-    ee.score(result.with_columns(raster=pl.lit(picture)), truth)
+    ee.score(predictions.with_columns(raster=pl.lit(picture)), truth)
     assert ee.score(truth, truth).value("mIOU") == 1.0
 
 
@@ -358,7 +358,7 @@ def test_memory_does_not_grow_with_the_labels_of_a_map(tmp_path: Path, form: str
     pixels = pixels.astype(np.uint8)
     names = [f"label {i}" for i in range(many)]
     square = [[[0, 0], [side, 0], [side, side], [0, side]]]
-    result = pl.DataFrame({"datum_id": [0], "label_value": [names[3]], "polygon": [square]})
+    predictions = pl.DataFrame({"datum_id": [0], "label_value": [names[3]], "polygon": [square]})
     size = pl.DataFrame({"datum_id": [0], "height": [side], "width": [side]})
     truth: Any = pixels[None]
     if form != "array":
@@ -368,7 +368,7 @@ def test_memory_does_not_grow_with_the_labels_of_a_map(tmp_path: Path, form: str
         truth = rows.join(truth, how="cross")
 
     def score() -> ee.Scorecard:
-        return ee.score(result, truth, labels=names, datums=size, metrics=["IOU", "mIOU"])
+        return ee.score(predictions, truth, labels=names, datums=size, metrics=["IOU", "mIOU"])
 
     score()  # kernels are compiled
     tracemalloc.start()

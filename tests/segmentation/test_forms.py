@@ -74,17 +74,17 @@ def test_an_axis_of_length_one_is_removed_as_advised() -> None:
 
 @pytest.mark.parametrize("sides", ["both", "found", "truth"])
 def test_masks_of_labels(sides: str) -> None:
-    result = FOUND if sides == "truth" else rows_of(FOUND)
+    predictions = FOUND if sides == "truth" else rows_of(FOUND)
     truth = TRUTH if sides == "found" else rows_of(TRUTH)
-    card = ee.score(result, truth, labels=NAMES, metrics=EVERY)
+    card = ee.score(predictions, truth, labels=NAMES, metrics=EVERY)
     assert card.task == "segmentation"
     same(card, ARRAYS)
 
 
 def test_one_bit_images_are_masks() -> None:
-    result, truth = FOUND > 1, TRUTH > 1
-    card = ee.score(result, truth, labels=["on"], background=0)
-    both, either = (result & truth).sum(), (result | truth).sum()
+    predictions, truth = FOUND > 1, TRUTH > 1
+    card = ee.score(predictions, truth, labels=["on"], background=0)
+    both, either = (predictions & truth).sum(), (predictions | truth).sum()
     assert card.value("mIOU") == both / either
 
 
@@ -92,16 +92,16 @@ def test_several_masks_of_one_label_are_united() -> None:
     truth = pl.DataFrame(
         {"datum_id": [1, 1], "label_value": ["a", "a"], "mask": [[[1, 1, 0]], [[0, 1, 1]]]}
     )
-    result = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "mask": [[[1, 0, 0]]]})
-    assert ee.score(result, truth).value("IOU", label_value="a") == 1 / 3
+    predictions = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "mask": [[[1, 0, 0]]]})
+    assert ee.score(predictions, truth).value("IOU", label_value="a") == 1 / 3
 
 
 def test_overlapping_labels_are_noted_and_have_no_pixel_accuracy() -> None:
     truth = pl.DataFrame(
         {"datum_id": [1, 1], "label_value": ["a", "b"], "mask": [[[1, 1, 0, 0]], [[0, 1, 1, 0]]]}
     )
-    result = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "mask": [[[1, 1, 1, 0]]]})
-    card = ee.score(result, truth, metrics=EVERY)
+    predictions = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "mask": [[[1, 1, 1, 0]]]})
+    card = ee.score(predictions, truth, metrics=EVERY)
     noted(card, "labels_overlap", count=1)
     assert card.value("IOU", label_value="a") == 2 / 3
     assert card.value("Recall", label_value="b") == 0.0
@@ -116,7 +116,7 @@ def test_overlapping_labels_are_noted_and_have_no_pixel_accuracy() -> None:
     others = [pl.DataFrame({"datum_id": [2], "label_value": ["a"], "mask": [[[1, 0, n, 0]]]})
               for n in (0, 1)]  # fmt: skip
     more = ee.score(
-        pl.concat([result, others[0]]), pl.concat([truth, others[1]]),
+        pl.concat([predictions, others[0]]), pl.concat([truth, others[1]]),
         metrics=["PixelAccuracy", "PixelAccuracyPerImage"],
     )  # fmt: skip
     assert more.value("PixelAccuracy") is None
@@ -128,24 +128,24 @@ def test_overlapping_labels_are_noted_and_have_no_pixel_accuracy() -> None:
 
 def test_polygons_need_the_size_of_the_image() -> None:
     square = [[[1.0, 1.0], [4.0, 1.0], [4.0, 3.0], [1.0, 3.0]]]
-    result = pl.DataFrame({"datum_id": ["x"], "label_value": ["a"], "polygon": [square]})
+    predictions = pl.DataFrame({"datum_id": ["x"], "label_value": ["a"], "polygon": [square]})
     mask = np.zeros((5, 6), int)
     mask[1:3, 1:4] = 1
     truth = pl.DataFrame({"datum_id": ["x"], "label_value": ["a"], "mask": [mask.tolist()]})
-    assert ee.score(result, truth).value("mIOU") == 1.0
-    assert ee.score(result, {"x": mask}, labels=["a"], background=0).value("mIOU") == 1.0
+    assert ee.score(predictions, truth).value("mIOU") == 1.0
+    assert ee.score(predictions, {"x": mask}, labels=["a"], background=0).value("mIOU") == 1.0
     with refused("image_size_missing", count=1):
-        ee.score(result, result)
+        ee.score(predictions, predictions)
     sized = pl.DataFrame({"datum_id": ["x"], "height": [5], "width": [6]})
-    card = ee.score(result, result, datums=sized)
+    card = ee.score(predictions, predictions, datums=sized)
     assert card.value("mIOU") == card.value("PixelAccuracy") == 1.0
-    beside = result.with_columns(height=pl.lit(5), width=pl.lit(6))
-    assert ee.score(beside, result).value("PixelAccuracy") == 1.0
+    beside = predictions.with_columns(height=pl.lit(5), width=pl.lit(6))
+    assert ee.score(beside, predictions).value("PixelAccuracy") == 1.0
 
 
 def test_rows_of_several_forms() -> None:
     mask, square = [[1, 1], [0, 0]], [[[0.0, 1.0], [2.0, 1.0], [2.0, 2.0], [0.0, 2.0]]]
-    result = pl.DataFrame(
+    predictions = pl.DataFrame(
         {
             "datum_id": [1, 1],
             "label_value": ["a", "b"],
@@ -154,13 +154,13 @@ def test_rows_of_several_forms() -> None:
         }
     )
     truth = {1: np.array([[0, 0], [1, 1]])}
-    card = ee.score(result, truth, labels=["a", "b"])
+    card = ee.score(predictions, truth, labels=["a", "b"])
     assert card.value("mIOU") == 1.0
 
 
 def test_datums_on_one_side_count() -> None:
-    result, truth = {"a": FOUND[0], "b": FOUND[1]}, {"a": TRUTH[0], "c": TRUTH[2]}
-    maps = ee.score(result, truth, labels=NAMES, metrics=EVERY)
+    predictions, truth = {"a": FOUND[0], "b": FOUND[1]}, {"a": TRUTH[0], "c": TRUTH[2]}
+    maps = ee.score(predictions, truth, labels=NAMES, metrics=EVERY)
     assert maps.confusion.filter(pl.col("predicted").is_null())["count"].sum() == TRUTH[2].size
     assert maps.confusion.filter(pl.col("actual").is_null())["count"].sum() == FOUND[1].size
     status = dict(maps.per_datum.select("datum_id", "status").iter_rows())
@@ -196,8 +196,8 @@ def test_label_keys() -> None:
             "label_value": ["grass", "road", "clear", "cloud"],
         }
     )
-    result = maps.with_columns(raster=pl.Series([[[0, 0]], [[1, 1]]]))
-    card = ee.score(result, maps, labels=labels, metrics=["mIOU", "IOU", "PixelAccuracy"])
+    predictions = maps.with_columns(raster=pl.Series([[[0, 0]], [[1, 1]]]))
+    card = ee.score(predictions, maps, labels=labels, metrics=["mIOU", "IOU", "PixelAccuracy"])
     assert card.value("mIOU", label_key="ground") == 0.25
     assert card.value("mIOU", label_key="sky") == 1.0
     single = card.per_datum.filter(metric="mIOU")

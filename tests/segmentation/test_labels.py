@@ -15,8 +15,8 @@ FOUND, TRUTH = some_maps()
 
 def ious(**options) -> dict:
     rows = ee.score(FOUND, TRUTH, metrics=["IOU"], **options).metrics
-    kept = rows.filter(pl.col("label_value").is_not_null())
-    return dict(kept.select("label_value", "value").iter_rows())
+    remaining = rows.filter(pl.col("label_value").is_not_null())
+    return dict(remaining.select("label_value", "value").iter_rows())
 
 
 PLAIN = ious()
@@ -110,8 +110,8 @@ def test_torchmetrics_leaves_the_ignored_class_out_of_iou(ignored: int, form: st
     options: dict = {"dialect": "torchmetrics", "ignore_index": ignored}
     if form != "maps":
         options["labels"] = NAMES
-    result = rows_of(FOUND) if form == "rows" else FOUND
-    card = ee.score(result, TRUTH, metrics=["IOU", "mIOU", "FrequencyWeightedIoU"], **options)
+    predictions = rows_of(FOUND) if form == "rows" else FOUND
+    card = ee.score(predictions, TRUTH, metrics=["IOU", "mIOU", "FrequencyWeightedIoU"], **options)
     kept = ignored != TRUTH
     right, union, truth = np.array(
         [
@@ -132,7 +132,7 @@ def test_torchmetrics_leaves_the_ignored_class_out_of_iou(ignored: int, form: st
     first = card.per_datum.filter(metric="mIOU", datum_id=0)["value"][0]
     alone = ee.score(FOUND[:1], TRUTH[:1], metrics=["mIOU"], **{**options, "labels": NAMES})
     assert first == pytest.approx(alone.value("mIOU"), abs=1e-15)
-    standard = ee.score(result, TRUTH, **{**options, "dialect": "standard"})
+    standard = ee.score(predictions, TRUTH, **{**options, "dialect": "standard"})
     assert standard.value("mIOU") == pytest.approx((right / union).mean(), abs=1e-15)
 
 
@@ -140,13 +140,13 @@ def test_torchmetrics_leaves_the_ignored_class_out_of_iou(ignored: int, form: st
 def test_a_key_whose_pixels_are_all_ignored_has_rows_with_reasons(form: str) -> None:
     maps = {"datum_id": [0, 0], "label_key": ["a", "b"], "raster": [[[7, 7]], [[1, 2]]]}
     truth = pl.DataFrame(maps)
-    result = pl.DataFrame({**maps, "raster": [[[1, 2]], [[1, 1]]]})
+    predictions = pl.DataFrame({**maps, "raster": [[[1, 2]], [[1, 1]]]})
     if form == "masks":  # key 'a' has only ignored pixels and no predictions
-        result = pl.DataFrame(
+        predictions = pl.DataFrame(
             {"datum_id": [0], "label_key": ["b"], "label_value": [1], "mask": [[[1, 1]]]}
         )
     metrics = [name for name in EVERY if name not in ("Counts", "ConfusionMatrix")]
-    card = ee.score(result, truth, ignore_index=7, metrics=metrics)
+    card = ee.score(predictions, truth, ignore_index=7, metrics=metrics)
     rows = card.metrics.filter(pl.col("label_value").is_null(), label_key="a")
     assert set(rows["metric"]) == {*metrics}
     assert rows["value"].to_list() == [None] * rows.height

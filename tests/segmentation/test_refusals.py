@@ -34,7 +34,7 @@ def map_of(raster: Any) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("found", "truth", "labels", "code", "facts"),
+    ("predictions", "truth", "labels", "code", "facts"),
     [
         (FOUND[:, :9], TRUTH, None, "grids_differ", {"count": 2, "rows": [0]}),
         (ROWS, rows_of(TRUTH[:, :9]), None, "sizes_differ", {}),
@@ -59,10 +59,10 @@ def map_of(raster: Any) -> pl.DataFrame:
     ],
 )  # fmt: skip
 def test_refused_by_name(
-    found: Any, truth: Any, labels: Any, code: str, facts: dict[str, Any]
+    predictions: Any, truth: Any, labels: Any, code: str, facts: dict[str, Any]
 ) -> None:
     with refused(code, ee.InputError, **facts):
-        ee.score(found, truth, labels=labels)
+        ee.score(predictions, truth, labels=labels)
 
 
 def test_self_crossing_polygons_are_repaired() -> None:
@@ -155,9 +155,9 @@ def test_check_reads_the_pixels() -> None:
 
 
 def test_explain() -> None:
-    said = ee.explain(task="segmentation", dialect="valor", ignore_index=255)
-    assert "ignored index 255, background 0" in said
-    assert "that are true" in said
+    plan = ee.explain(task="segmentation", dialect="valor", ignore_index=255)
+    assert "ignored index 255, background 0" in plan
+    assert "that are true" in plan
 
 
 @pytest.mark.parametrize(
@@ -182,13 +182,13 @@ _OBJECT = pl.DataFrame(
 )
 
 
-@pytest.mark.parametrize("told", ["score", "confidence", "iscrowd"])
-def test_columns_of_objects_on_either_side_exclude_segmentation(told: str) -> None:
-    with_column = _OBJECT.with_columns(pl.lit(0).alias(told))
+@pytest.mark.parametrize("expected", ["score", "confidence", "iscrowd"])
+def test_columns_of_objects_on_either_side_exclude_segmentation(expected: str) -> None:
+    with_column = _OBJECT.with_columns(pl.lit(0).alias(expected))
     scored = _OBJECT.with_columns(score=0.5)
     with refused("column_missing", column="score", swapped_with="score"):
         ee.score(_OBJECT.with_columns(iscrowd=0), scored)
-    if told == "iscrowd":
+    if expected == "iscrowd":
         assert ee.score(scored, with_column).task == "detection"
         with refused("column_missing", column="score"):
             ee.score(_OBJECT.with_columns(p=0.5), with_column)
@@ -196,7 +196,7 @@ def test_columns_of_objects_on_either_side_exclude_segmentation(told: str) -> No
             scored.rename({"score": "p"}), with_column, columns={"p": "score"}
         ).task == ("detection")
     else:
-        with refused("column_missing", column="score", swapped_with=told):
+        with refused("column_missing", column="score", swapped_with=expected):
             ee.score(_OBJECT, with_column)
     assert ee.score(_OBJECT, with_column, task="segmentation").task == "segmentation"
     assert ee.score(_OBJECT, _OBJECT).task == "segmentation"

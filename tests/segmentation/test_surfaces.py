@@ -28,10 +28,10 @@ def mask(case: dict[str, Any], side: str) -> Any:
     return out
 
 
-def scored(result: Any, truth: Any, **options: Any) -> dict[str, float | None]:
+def scored(predictions: Any, truth: Any, **options: Any) -> dict[str, float | None]:
     """Return the metrics of label 1 in one image; 0 is not a label."""
     asked = {"background": 0, "metrics": EVERY, "labels": [1], **options}
-    card = ee.score(result[None], truth[None], **asked)
+    card = ee.score(predictions[None], truth[None], **asked)
     return dict(card.metrics.filter(label_value=1).select("metric", "value").iter_rows())
 
 
@@ -72,11 +72,13 @@ def test_monai_and_medpy(dialect: str) -> None:
 
 
 def plain(
-    truth: Any, result: Any, steps: tuple[float, float], tolerance: float
+    truth: Any, predictions: Any, steps: tuple[float, float], tolerance: float
 ) -> dict[str, float]:
     """Reference implementation by all pairs of outline pixels."""
     cross = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]])
-    lines = [np.argwhere(side & ~binary_erosion(side, cross)) * steps for side in (truth, result)]
+    lines = [
+        np.argwhere(side & ~binary_erosion(side, cross)) * steps for side in (truth, predictions)
+    ]
     gaps = np.sqrt(((lines[0][:, None] - lines[1]) ** 2).sum(-1))
     missed, astray = gaps.min(1), gaps.min(0)
     together = np.concatenate([missed, astray])
@@ -93,29 +95,29 @@ def plain(
 def test_by_every_pair_of_pixels() -> None:
     rng = np.random.default_rng(3)
     for _ in range(15):
-        truth, result = rng.random((2, *rng.integers(2, 20, 2))) < rng.uniform(0.2, 0.9)
-        if not truth.any() or not result.any():
+        truth, predictions = rng.random((2, *rng.integers(2, 20, 2))) < rng.uniform(0.2, 0.9)
+        if not truth.any() or not predictions.any():
             continue
         steps, tolerance = (
             tuple(rng.choice([0.5, 1, 2.5], 2).tolist()),
             float(rng.choice([0, 1, 2])),
         )
-        ours = scored(result.astype(np.uint8), truth.astype(np.uint8),
+        ours = scored(predictions.astype(np.uint8), truth.astype(np.uint8),
                       pixel_spacing=steps, surface_tolerance=tolerance)  # fmt: skip
-        for name, value in plain(truth, result, steps, tolerance).items():
+        for name, value in plain(truth, predictions, steps, tolerance).items():
             assert ours[name] == pytest.approx(value, rel=1e-12), name
 
 
 def test_boundary_iou_uses_eroded_masks() -> None:
     """Boundaries of two images are summed before the division; d is rounded half to even."""
-    result, truth = some_maps(seed=4, n=2, labels=2)
+    predictions, truth = some_maps(seed=4, n=2, labels=2)
     top = bottom = 0
-    for a, b in zip(result == 1, truth == 1, strict=True):
+    for a, b in zip(predictions == 1, truth == 1, strict=True):
         # 16 x 13 pixels: the diagonal is 20.6, and a tenth of it rounds to 2 pixels.
         edges = [one & ~binary_erosion(one, np.ones((3, 3)), iterations=2) for one in (a, b)]
         top += (edges[0] & edges[1]).sum()
         bottom += (edges[0] | edges[1]).sum()
-    card = ee.score(result, truth, background=0, metrics=["BoundaryIOU"], boundary_ratio=0.1)
+    card = ee.score(predictions, truth, background=0, metrics=["BoundaryIOU"], boundary_ratio=0.1)
     assert card.value("BoundaryIOU", label_value=1) == top / bottom
     assert card.value("BoundaryIOU", average="macro") == top / bottom
     assert card.metrics["parameters"].unique().to_list() == ['{"boundary_ratio": 0.1}']
@@ -125,17 +127,17 @@ def test_one_side_without_the_label() -> None:
     """Distances skip the image; NSD, BoundaryF1 and BoundaryIOU count it as missed."""
     truth = np.zeros((3, 9, 9), np.uint8)
     truth[:2, 2:6, 2:6] = 1
-    result = truth.copy()
-    result[1] = 0
-    card = ee.score(result, truth, background=0, metrics=EVERY)
+    predictions = truth.copy()
+    predictions[1] = 0
+    card = ee.score(predictions, truth, background=0, metrics=EVERY)
     rows = {row["metric"]: row for row in card.metrics.filter(label_value=1).to_dicts()}
     assert [rows[name]["value"] for name in EVERY] == [0.5, 0.5, 0.0, 0.0, 0.0, 0.5]
     assert [rows[name]["support"] for name in EVERY[1:]] == [2] * 5
     assert [rows[name]["scored"] for name in ("HD95", "NSD")] == [1, 2]
-    alone = scored(result[1], truth[1])
+    alone = scored(predictions[1], truth[1])
     assert alone == {name: 0.0 if name in ("BoundaryIOU", "BoundaryF1", "NSD") else None
                      for name in EVERY}  # fmt: skip
-    card = ee.score(result[1:2], truth[1:2], background=0, metrics=["HD95"])
+    card = ee.score(predictions[1:2], truth[1:2], background=0, metrics=["HD95"])
     assert "both sides" in card.metrics["reason"][0]
 
 
@@ -145,15 +147,15 @@ def test_neither_side_has_the_label() -> None:
 
 
 def test_one_pixel_per_side() -> None:
-    truth, result = np.zeros((2, 7, 9), np.uint8)
-    truth[1, 1] = result[4, 5] = 1
-    ours = scored(result, truth)
+    truth, predictions = np.zeros((2, 7, 9), np.uint8)
+    truth[1, 1] = predictions[4, 5] = 1
+    ours = scored(predictions, truth)
     assert ours == {"BoundaryIOU": 0.0, "BoundaryF1": 0.0, "HD95": 5.0, "HausdorffDistance": 5.0,
                     "ASSD": 5.0, "NSD": 0.0}  # fmt: skip
-    ours = scored(result, truth, pixel_spacing=2, surface_tolerance=10)
+    ours = scored(predictions, truth, pixel_spacing=2, surface_tolerance=10)
     assert ours["HD95"] == 10
     assert ours["NSD"] == ours["BoundaryF1"] == 1
-    ours = scored(result, truth, pixel_spacing=(4, 0.5))
+    ours = scored(predictions, truth, pixel_spacing=(4, 0.5))
     assert ours["ASSD"] == (12**2 + 2**2) ** 0.5
 
 
@@ -168,29 +170,29 @@ def test_the_outline_runs_along_the_image() -> None:
 
 
 def test_ignored_pixels_have_no_label() -> None:
-    truth, result = np.zeros((2, 8, 8), np.uint8)
-    truth[2:5, 2:5] = result[2:5, 2:5] = 1
+    truth, predictions = np.zeros((2, 8, 8), np.uint8)
+    truth[2:5, 2:5] = predictions[2:5, 2:5] = 1
     truth[6:] = 255
-    result[6:, :3] = 1
-    assert scored(result, truth, ignore_index=255)["HausdorffDistance"] == 0
+    predictions[6:, :3] = 1
+    assert scored(predictions, truth, ignore_index=255)["HausdorffDistance"] == 0
     truth[6:] = 0
-    assert scored(result, truth)["HausdorffDistance"] == 13**0.5
+    assert scored(predictions, truth)["HausdorffDistance"] == 13**0.5
 
 
 def test_files_and_masks_give_the_values_of_maps(tmp_path: Any) -> None:
-    result, truth = some_maps(seed=5, n=4)
+    predictions, truth = some_maps(seed=5, n=4)
     names = ["road", "car", "sky", "tree"]
     options: dict[str, Any] = {"labels": names, "metrics": EVERY, "pixel_spacing": (1, 2)}
-    card = ee.score(result, truth, **options)
+    card = ee.score(predictions, truth, **options)
     tables = [
         pl.DataFrame({
             "datum_id": range(4),
             "raster": [write(tmp_path / f"{side}{i}.png", one) for i, one in enumerate(maps)],
         })
-        for side, maps in (("found", result), ("truth", truth))
+        for side, maps in (("found", predictions), ("truth", truth))
     ]  # fmt: skip
     same(ee.score(*tables, **options), card, "metrics")
-    masks = ee.score(rows_of(result), rows_of(truth), task="segmentation", **options)
+    masks = ee.score(rows_of(predictions), rows_of(truth), task="segmentation", **options)
     same(masks, card, "metrics")
 
 

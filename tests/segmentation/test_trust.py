@@ -122,8 +122,8 @@ def test_external_overviews_are_not_opened(
         )
     path = str(tmp_path / "fine.tif")
     if form == "map":  # resampled onto the coarser grid, for which overviews are made
-        found = score(path, truth, form, resample=True, metrics=["ConfusionMatrix"])
-        assert found.confusion.select("actual", "predicted", "count").rows() == [(1, 1, 256)]
+        result = score(path, truth, form, resample=True, metrics=["ConfusionMatrix"])
+        assert result.confusion.select("actual", "predicted", "count").rows() == [(1, 1, 256)]
     else:
         assert score(path, path, form).value("mAP", iou_threshold=0.5) == pytest.approx(1)
     assert seen == []

@@ -54,9 +54,9 @@ def test_means_per_image_are_independent_of_other_slices() -> None:
         assert mine == alone.value(name) == 1.0
 
 
-def summarised(result: Any, truth: Any, weights: Any = None) -> Any:
+def summarised(predictions: Any, truth: Any, weights: Any = None) -> Any:
     plan = planner.make_plan(ee.Options(metrics=EVERY), "segmentation")
-    frames = load_frames(result, truth, task="segmentation")
+    frames = load_frames(predictions, truth, task="segmentation")
     tallies = planner.run(plan, frames, Threads(1))
     makers, _ = summarise(plan, tallies, weights=weights)
     return {name: makers[name]() for name in ("metrics", "confusion")}
@@ -82,19 +82,19 @@ def test_order_and_threads_change_nothing() -> None:
 
 
 def test_torchmetrics_pools_the_labels_of_all_images() -> None:
-    result, truth = some_maps(n=3)
+    predictions, truth = some_maps(n=3)
     truth[0][truth[0] == 3] = 1  # an image without a label on either side
-    result[0][result[0] == 3] = 1
+    predictions[0][predictions[0] == 3] = 1
     each = []
     for image in range(3):
-        sides = [[side[image] == k for k in range(4)] for side in (result, truth)]
+        sides = [[side[image] == k for k in range(4)] for side in (predictions, truth)]
         pairs = [(p, t) for p, t in zip(*sides, strict=True) if (p | t).any()]
         each.append([(p & t).sum() / (p | t).sum() for p, t in pairs])
     pooled = np.mean([value for image in each for value in image])
     means = np.mean([np.mean(image) for image in each])
     assert abs(pooled - means) > 1e-4
     for dialect, wanted in (("torchmetrics", pooled), ("standard", means)):
-        card = ee.score(result, truth, dialect=dialect, metrics=["mIOUPerImage"])
+        card = ee.score(predictions, truth, dialect=dialect, metrics=["mIOUPerImage"])
         assert card.value("mIOUPerImage") == pytest.approx(wanted, abs=1e-15)
         assert card.metrics["support"].to_list() == [3]
 

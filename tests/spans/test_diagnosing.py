@@ -48,8 +48,8 @@ def test_no_reason_for_clean_or_random_spans() -> None:
     rng = np.random.default_rng(0)
     start = rng.integers(0, 200, 30)
     other = truth.with_columns(start=pl.Series(start), end=pl.Series(start + 2))
-    for found in (truth, other):
-        card = ee.score(found, truth)
+    for predictions in (truth, other):
+        card = ee.score(predictions, truth)
         assert "spans_apart" not in {one.code for one in card.findings}
 
 
@@ -58,12 +58,12 @@ def test_segments_that_match_at_the_lowest_threshold_are_no_fault() -> None:
     truth = pl.DataFrame({"datum_id": np.arange(20), "label_value": ["a"] * 20, "start": start})
     truth = truth.with_columns(end=START + 10)
     score = pl.Series(np.linspace(0.1, 0.9, 20))
-    found = truth.with_columns(start=START + 0.5, end=END + 0.5, score=score)
+    predictions = truth.with_columns(start=START + 0.5, end=END + 0.5, score=score)
     for dialect in ("standard", "activitynet"):
-        card = ee.score(found, truth, dialect=dialect)
+        card = ee.score(predictions, truth, dialect=dialect)
         assert card.value("mAP", iou_threshold=0.5) == pytest.approx(1)
         assert not card.warnings
-    far = found.with_columns(start=START + 7, end=END + 7)
+    far = predictions.with_columns(start=START + 7, end=END + 7)
     assert [one.code for one in ee.score(far, truth).findings] == ["spans_apart"]
 
 
@@ -92,8 +92,8 @@ def test_detections_that_are_inexact(part: str, more: int) -> None:
         found = pl.concat([found, extra])
     for start, end in ((START, END), (change(START), change(END))):
         card = ee.score(found.with_columns(start=start, end=end), truth, dialect=dialect)
-        said = [one.message for one in card.findings if one.code == "spans_apart"]
-        assert [part in message for message in said] == [True] * (start is not START)
+        notes = [one.message for one in card.findings if one.code == "spans_apart"]
+        assert [part in message for message in notes] == [True] * (start is not START)
 
 
 def test_limits_are_of_boxes() -> None:
@@ -116,22 +116,24 @@ def test_tags_without_the_task_are_named() -> None:
 
 def test_other_labels_are_of_spans() -> None:
     truth = truths()
-    found = truth.with_columns(label_value="z" + pl.col("label_value"), score=0.5)
-    said = [note for note in ee.score(found, truth, task="spans").warnings if "overlap" in note]
-    assert said
-    assert "boxes" not in " ".join(said)
+    predictions = truth.with_columns(label_value="z" + pl.col("label_value"), score=0.5)
+    notes = [
+        note for note in ee.score(predictions, truth, task="spans").warnings if "overlap" in note
+    ]
+    assert notes
+    assert "boxes" not in " ".join(notes)
 
 
 def test_video_frames_are_suggested_as_times_without_the_task() -> None:
     rows = pl.DataFrame(
         {"video_id": ["v"], "start_frame": [1], "end_frame": [9], "label": ["x"], "score": [0.5]}
     )
-    with pytest.raises(ee.InputError) as said:
+    with pytest.raises(ee.InputError) as error:
         ee.score(rows, rows.drop("score"))
     way = {"start_frame": "start", "end_frame": "end"}
-    assert f"task='spans' and columns={way}".replace("'", '"') in str(said.value).replace("'", '"')
+    assert f"task='spans' and columns={way}".replace("'", '"') in str(error.value).replace("'", '"')
     card = ee.score(rows, rows.drop("score"), task="spans", columns=way)
     assert card.value("mAP", iou=0.5) == pytest.approx(1)
-    with pytest.raises(ee.InputError) as said:
+    with pytest.raises(ee.InputError) as error:
         ee.score(rows.drop("end_frame"), rows.drop("score"), task="classification")
-    assert "If rows are spans" not in str(said.value).partition("ground truths (")[0]
+    assert "If rows are spans" not in str(error.value).partition("ground truths (")[0]

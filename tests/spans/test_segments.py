@@ -115,8 +115,8 @@ def test_thresholds_of_dialects() -> None:
 
 def test_standard_equals_that_of_boxes() -> None:
     """Intervals as boxes of equal height have the same values in detection's standard dialect."""
-    found, truths = tables(*drawn(3))
-    whole = [one.filter(pl.col("end") > pl.col("start")) for one in (found, truths)]
+    predictions, truths = tables(*drawn(3))
+    whole = [one.filter(pl.col("end") > pl.col("start")) for one in (predictions, truths)]
     boxes = [
         one.rename({"start": "xmin", "end": "xmax"}).with_columns(ymin=0.0, ymax=1.0)
         for one in whole
@@ -179,27 +179,27 @@ def test_json(tmp_path: Path) -> None:
 
 
 def test_ranked_metrics_need_scores() -> None:
-    found, truths = tables(*drawn(2))
+    predictions, truths = tables(*drawn(2))
     with pytest.raises(ee.InputError) as error:
-        ee.score(found.drop("score"), truths, metrics=["mAP"])
+        ee.score(predictions.drop("score"), truths, metrics=["mAP"])
     assert error.value.code == "metric_unfit"
-    assert {*ee.score(found.drop("score"), truths).metrics["metric"]} == {
+    assert {*ee.score(predictions.drop("score"), truths).metrics["metric"]} == {
         "Precision",
         "Recall",
         "F1",
     }
-    at = ee.score(found, truths, metrics=["F1"], iou_thresholds=[0.5], score_thresholds=[0.5])
+    at = ee.score(predictions, truths, metrics=["F1"], iou_thresholds=[0.5], score_thresholds=[0.5])
     assert {*at.metrics["iou_threshold"]} == {0.5}
     assert {*at.metrics["score_threshold"]} == {0.5}
 
 
 def test_analyses() -> None:
     """Analyses, table summaries and bounds of detection work on spans."""
-    found, truths = tables(*drawn(5))
-    worst = ee.find_errors(found, truths, dialect="activitynet")
+    predictions, truths = tables(*drawn(5))
+    worst = ee.find_errors(predictions, truths, dialect="activitynet")
     assert "F1" in str(worst)
-    assert ee.score(found, truths, metrics=["Outcomes", "ConfusionMatrix", "TIDE"]).frames
-    assert ee.diagnose(found, truths) is not None
+    assert ee.score(predictions, truths, metrics=["Outcomes", "ConfusionMatrix", "TIDE"]).frames
+    assert ee.diagnose(predictions, truths) is not None
 
 
 def test_results_of_which_some_have_scores_are_refused(tmp_path: Path) -> None:
@@ -242,6 +242,6 @@ def test_segments_outside_recordings_are_noted(tmp_path: Path) -> None:
 def test_an_unread_ignore_column_is_noted(dialect: str, read: bool) -> None:
     truth = pl.DataFrame({"datum_id": [1, 2], "label_value": ["a", "a"], "start": [0, 0]})
     truth = truth.with_columns(end=pl.Series([3, 4]), ignore=pl.Series([0, 1]))
-    found = truth.drop("ignore").with_columns(score=pl.Series([0.5, 0.6]))
-    card = ee.score(found, truth, dialect=dialect)
+    predictions = truth.drop("ignore").with_columns(score=pl.Series([0.5, 0.6]))
+    card = ee.score(predictions, truth, dialect=dialect)
     assert [one.count for one in card.findings if one.code == "ignore_unread"] == [1] * (not read)

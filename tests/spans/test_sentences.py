@@ -22,9 +22,9 @@ def score(ours: Any, theirs: Any = None, **options: Any) -> ee.Scorecard:
 def test_sentences_of_one_side_are_reported() -> None:
     card = score(OURS.head(2), TRUTH)
     assert card.value("F1", average="micro") == 0.5
-    assert any("4 sentences without predictions" in said for said in card.warnings)
+    assert any("4 sentences without predictions" in note for note in card.warnings)
     card = score(OURS, TRUTH.head(5))
-    assert any("1 sentence without ground truths" in said for said in card.notes)
+    assert any("1 sentence without ground truths" in note for note in card.notes)
     assert not score(OURS, TRUTH).notes
 
 
@@ -52,7 +52,7 @@ def test_cut_file_is_reported(tmp_path: Path) -> None:
     (tmp_path / "gold.conll").write_text(text)
     (tmp_path / "cut.conll").write_text(text[: len(text) // 2])
     card = score(tmp_path / "cut.conll", tmp_path / "gold.conll")
-    assert any("4 sentences without predictions" in said for said in card.warnings)
+    assert any("4 sentences without predictions" in note for note in card.warnings)
 
 
 def test_slices_of_either_table() -> None:
@@ -96,14 +96,14 @@ def test_words_of_sentences_are_compared(tmp_path: Path) -> None:
     ours = tmp_path / "ours.conll"
     assert not score(_written(ours, WORDS), truth).warnings
     card = score(_written(ours, [*WORDS[:2], ["Paris", "was", "big"], WORDS[3]]), truth)
-    (found,) = card.findings
-    assert (found.code, found.severity, found.count) == ("words_differ", "warning", 1)
-    assert (found.facts["first"], found.facts["words"]) == (2, 1)
+    (findings,) = card.findings
+    assert (findings.code, findings.severity, findings.count) == ("words_differ", "warning", 1)
+    assert (findings.facts["first"], findings.facts["words"]) == (2, 1)
     with pytest.raises(ee.InputError) as refused:
         score(_written(ours, [WORDS[0], *WORDS[2:]]), truth)
     assert (refused.value.code, refused.value.facts["first"]) == ("words_differ", 1)
     cut = score(_written(ours, WORDS[:3]), truth)
-    assert "words_differ" not in {found.code for found in cut.findings}
+    assert "words_differ" not in {findings.code for findings in cut.findings}
 
 
 def test_the_first_other_word_of_a_longer_sentence_is_shown(tmp_path: Path) -> None:
@@ -128,17 +128,17 @@ def test_the_first_other_word_of_a_longer_sentence_is_shown(tmp_path: Path) -> N
 )
 def test_tables_without_entities(tags: list[str], options: dict[str, Any]) -> None:
     card = ee.score(pl.DataFrame({"actual": [tags], "predicted": [tags]}), task="spans", **options)
-    (found,) = card.findings
-    assert (found.code, "2 tags" not in found.message) == ("no_entities", True)
+    (findings,) = card.findings
+    assert (findings.code, "2 tags" not in findings.message) == ("no_entities", True)
 
 
 def test_messages_on_tags() -> None:
     odd = pl.DataFrame({"actual": [["X-PER"]], "predicted": [["X-PER"]]})
     with pytest.raises(ee.InputError, match=r"in sentence 0\. Tags are O"):
         score(odd)
-    assert not any("standard" in said for said in score(odd, dialect="seqeval").warnings)
+    assert not any("standard" in note for note in score(odd, dialect="seqeval").warnings)
     known = pl.DataFrame({"actual": [["U-PER"]], "predicted": [["U-PER"]]})
-    assert any("standard" in said for said in score(known, dialect="seqeval").warnings)
+    assert any("standard" in note for note in score(known, dialect="seqeval").warnings)
     with pytest.raises(ee.InputError, match="'tags' of both") as refused:
         score(OURS.rename({"tags": "guess"}), TRUTH.rename({"tags": "gold"}))
     assert refused.value.code == "column_missing"

@@ -76,8 +76,8 @@ def test_many_of_both_classes_have_normal_intervals() -> None:
     won, *_ = pairs(frame)
     assert min(won.shape) >= 200
     found = row(frame)
-    ends = on_logits(won.mean(), found["se"], Z)
-    assert [found["lower"], found["upper"]] == pytest.approx(ends)
+    bounds = on_logits(won.mean(), found["se"], Z)
+    assert [found["lower"], found["upper"]] == pytest.approx(bounds)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -103,8 +103,8 @@ def test_few_datums_have_students_t() -> None:
     won, *_ = pairs(frame)
     se = sum(part.var(ddof=1) / part.size for part in (won.mean(axis=1), won.mean(axis=0))) ** 0.5
     found = row(frame)
-    ends = on_logits(won.mean(), se, stats.t.ppf(0.975, min(won.shape) - 1))
-    assert [found["lower"], found["upper"]] == pytest.approx(ends)
+    bounds = on_logits(won.mean(), se, stats.t.ppf(0.975, min(won.shape) - 1))
+    assert [found["lower"], found["upper"]] == pytest.approx(bounds)
     second = second_of(frame)
     gap = pairs(second)[0] - won
     parts = gap.mean(axis=1), gap.mean(axis=0)
@@ -140,8 +140,8 @@ def test_a_single_positive_has_an_interval() -> None:
 def test_weights_take_resamples_on_logits() -> None:
     frame = made(1).with_columns(weight=1 + pl.col("datum_id") % 3)
     found = row(frame)
-    ends = on_logits(found["value"], found["se"], Z)
-    assert [found["lower"], found["upper"]] == pytest.approx(ends)
+    bounds = on_logits(found["value"], found["se"], Z)
+    assert [found["lower"], found["upper"]] == pytest.approx(bounds)
 
 
 @pytest.mark.parametrize("cluster", [None, "doc"])
@@ -157,10 +157,10 @@ def test_runs_in_bounded_memory_have_the_same(cluster: str | None, tmp_path: Any
 
 
 def compared(first: pl.DataFrame, second: pl.DataFrame, **options: Any) -> dict[str, Any]:
-    found = ee.compare(
+    result = ee.compare(
         first, second, metrics=["ROCAUC"], task="classification", test="delong", draws=20, **options
     )
-    return found.differences.row(0, named=True)
+    return result.differences.row(0, named=True)
 
 
 def second_of(frame: pl.DataFrame, seed: int = 9) -> pl.DataFrame:
@@ -174,7 +174,7 @@ def test_paired_p_by_loops(cluster: str | None) -> None:
     second = second_of(first)
     (won_a, positive, negative), (won_b, *_) = pairs(first), pairs(second)
     gap = won_b - won_a
-    found = compared(first, second, cluster=cluster)
+    result = compared(first, second, cluster=cluster)
     if cluster is None:
         parts = gap.mean(axis=1), gap.mean(axis=0)
         variance = sum(part.var(ddof=1) / part.size for part in parts)
@@ -185,11 +185,11 @@ def test_paired_p_by_loops(cluster: str | None) -> None:
         kish = 60**2 / (np.bincount(doc) ** 2).sum()
         p = 2 * stats.t.sf(abs(gap.mean()) / variance**0.5, round(kish) - 1)
     assert 0.0001 < p < 0.9
-    assert found["p"] == pytest.approx(p)
+    assert result["p"] == pytest.approx(p)
     z = stats.norm.ppf(0.975) if cluster is None else stats.t.ppf(0.975, round(kish) - 1)
-    ends = gap.mean() - z * variance**0.5, gap.mean() + z * variance**0.5
-    assert (found["lower"], found["upper"]) == pytest.approx(ends)  # p-values of the test
-    assert found["se"] == pytest.approx(variance**0.5)
+    bounds = gap.mean() - z * variance**0.5, gap.mean() + z * variance**0.5
+    assert (result["lower"], result["upper"]) == pytest.approx(bounds)  # p-values of the test
+    assert result["se"] == pytest.approx(variance**0.5)
 
 
 @pytest.mark.parametrize("test", ["delong", "randomisation"])
@@ -203,8 +203,8 @@ def test_both_labels_of_a_pair_are_one_test(test: str) -> None:
             for label, value in ((1, score), (0, 1 - score))
         ]
         sides.append(ee.score(pl.concat(rows), truth, metrics=["ROCAUC"]))
-    found = ee.compare(*sides, test=test, draws=50, metrics=["ROCAUC"]).differences
-    labels = found.filter(pl.col("label_value").is_not_null())
+    result = ee.compare(*sides, test=test, draws=50, metrics=["ROCAUC"]).differences
+    labels = result.filter(pl.col("label_value").is_not_null())
     assert labels.height == 2
     assert labels["p"].n_unique() == 1
     assert labels["p_adjusted"].to_list() == labels["p"].to_list()
@@ -225,28 +225,28 @@ def test_the_test_depends_only_on_ranks() -> None:
 
 def test_other_numbers_have_no_test_of_delong() -> None:
     frame = made(7)
-    found = ee.compare(
+    result = ee.compare(
         frame, second_of(frame), metrics=["ROCAUC", "AP"], task="classification",
         test="delong", draws=20,
     )  # fmt: skip
-    null = found.differences.filter(pl.col("p").is_null())["metric"].to_list()
+    null = result.differences.filter(pl.col("p").is_null())["metric"].to_list()
     assert "ROCAUC" not in null
     assert "AP" in null
-    assert any("no test" in note for note in found.notes)
+    assert any("no test" in note for note in result.notes)
 
 
 def test_the_reason_of_no_test_is_the_weights() -> None:
     tables = [one.with_columns(weight=1.0 + pl.col("doc")) for one in (made(7), second_of(made(7)))]
     asked: dict[str, Any] = {"task": "classification", "test": "delong", "draws": 20}
-    found = ee.compare(*tables, metrics=["ROCAUC", "AP"], **asked)
-    assert found.differences["p"].null_count() == 2
-    assert sum("weights" in note for note in found.notes if "no test of 1 number" in note) == 1
+    result = ee.compare(*tables, metrics=["ROCAUC", "AP"], **asked)
+    assert result.differences["p"].null_count() == 2
+    assert sum("weights" in note for note in result.notes if "no test of 1 number" in note) == 1
 
 
 def test_slices_have_their_own_tests() -> None:
     first = made(8, 200).with_columns(part=pl.col("datum_id") % 2)
     second = second_of(first)
-    found = ee.compare(
+    result = ee.compare(
         first,
         second,
         metrics=["ROCAUC"],
@@ -257,5 +257,5 @@ def test_slices_have_their_own_tests() -> None:
     ).differences.filter(slice="part")
     for part in (0, 1):
         half = [one.filter(part=part) for one in (first, second)]
-        p = found.filter(slice_value=str(part))["p"][0]
+        p = result.filter(slice_value=str(part))["p"][0]
         assert p == pytest.approx(compared(*half)["p"])

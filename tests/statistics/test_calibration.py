@@ -128,8 +128,8 @@ def test_held_out_errors() -> None:
     score = np.round(rng.random(300), 2)
     right = rng.random(300) < score**2
     table = pl.DataFrame({"actual": right, "score": score})
-    found = ee.find_calibration(table, n_bins=5, draws=20)
-    row = found.frame.row(0, named=True)
+    result = ee.find_calibration(table, n_bins=5, draws=20)
+    row = result.frame.row(0, named=True)
     assert (row["n"], row["right"]) == (300.0, right.mean())
     assert row["ece"] == pytest.approx(slow_ece(score, right.astype(float), 5)[0], abs=1e-12)
     half = half_of(draw_keys(pl.Series(np.arange(300)), pl.DataFrame(), None), 0)
@@ -143,8 +143,8 @@ def test_held_out_errors() -> None:
         assert row[f"held_out_ece_{fit}"] == pytest.approx(expected, abs=1e-12)
     assert row["ece_isotonic"] < 1e-12 < row["held_out_ece_isotonic"]
     assert row["lower"] < row["ece"] < row["upper"]
-    assert found.reliability["n"].sum() == 300
-    assert found.isotonic["value"].is_sorted()
+    assert result.reliability["n"].sum() == 300
+    assert result.isotonic["value"].is_sorted()
     with refused("option_unread", option="metrics"):
         ee.find_calibration(table, metrics=["ECE"])
 
@@ -173,5 +173,5 @@ def test_of_buckets_and_saved_runs(
 def test_counts_of_weighted_rows_are_named_weight() -> None:
     table = pl.DataFrame({"actual": [0, 1] * 20, "score": np.linspace(0, 1, 40), "weight": 2.5})
     for rows, name in ((table, "weight"), (table.drop("weight"), "rows")):
-        found = ee.find_calibration(rows, draws=20)
-        assert name in str(found).splitlines()[2].split()
+        result = ee.find_calibration(rows, draws=20)
+        assert name in str(result).splitlines()[2].split()

@@ -102,7 +102,7 @@ def test_the_largest_error_has_no_interval(method: str | None) -> None:
     assert largest["reason"]
     assert mean["lower"] is not None
     if method is None:
-        found = ee.compare(*runs, task="regression", **asked).differences
-        assert found.filter(metric="MaxError")["lower"].to_list() == [None]
-        assert found.filter(metric="MaxError")["p"][0] is not None
-        assert found.filter(metric="MAE")["lower"][0] is not None
+        result = ee.compare(*runs, task="regression", **asked).differences
+        assert result.filter(metric="MaxError")["lower"].to_list() == [None]
+        assert result.filter(metric="MaxError")["p"][0] is not None
+        assert result.filter(metric="MAE")["lower"][0] is not None

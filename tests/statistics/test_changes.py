@@ -41,11 +41,11 @@ class TestSequences:
         found = module._log_capital(right, wrong, mean)
         expected = [log_capital(row, m) for row, m in zip(counts, mean, strict=True)]
         assert found == pytest.approx(expected)
-        ends = [betting(row, 0.95) for row in counts]
+        bounds = [betting(row, 0.95) for row in counts]
         least = np.log(2 / 0.05)
-        assert module._lower_ends(right, wrong, least) == pytest.approx([low for low, _ in ends])
+        assert module._lower_ends(right, wrong, least) == pytest.approx([low for low, _ in bounds])
         assert 1 - module._lower_ends(wrong, right, least) == pytest.approx(
-            [high for _, high in ends]
+            [high for _, high in bounds]
         )
 
     def test_errors_add_up_to_half(self) -> None:
@@ -91,12 +91,12 @@ class TestTheRule:
 
         def certain(row: np.ndarray) -> int:
             counts = counts_of(row, trials)
-            ends = [betting(counts[:k].sum(axis=0), 1 - alpha / 2) for k in range(1, nights + 1)]
+            bounds = [betting(counts[:k].sum(axis=0), 1 - alpha / 2) for k in range(1, nights + 1)]
             found = []
             for w in module._windows(nights - 2, 3):
                 for k in range(3, nights - w + 1):
                     after = counts[k : k + w].sum(axis=0)
-                    (low, high), least = ends[k - 1], module._alpha_of(module._power(k), alpha)
+                    (low, high), least = bounds[k - 1], module._alpha_of(module._power(k), alpha)
                     least = np.log(2 / least)
                     if (high < 1 and log_capital(after, high) >= least) or (
                         low > 0 and log_capital(after[::-1], 1 - low) >= least

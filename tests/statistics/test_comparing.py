@@ -339,8 +339,8 @@ def test_draws_of_differences_are_datums_repeated(name: str) -> None:
     assert ours[~still] == pytest.approx(se[~still], abs=1e-9, nan_ok=True)
     shares = rows.select(pl.col("metric").is_in(SHARES) & pl.col("average").is_null())
     drawn = ~still & ~shares.to_series().to_numpy()  # others have Tango's interval
-    ends = rows.select("lower", "upper").cast(pl.Float64).fill_null(float("nan")).to_numpy()
-    assert are_percentiles(ends[drawn], result[:, drawn], 0.9).all()
+    bounds = rows.select("lower", "upper").cast(pl.Float64).fill_null(float("nan")).to_numpy()
+    assert are_percentiles(bounds[drawn], result[:, drawn], 0.9).all()
     flat = rows.filter(pl.Series(still)).drop_nulls("lower")
     assert set(flat["metric"]) <= SHARES
     assert (flat["lower"] < flat["upper"]).all()

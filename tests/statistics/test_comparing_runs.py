@@ -150,16 +150,16 @@ def test_swapping_the_runs_mirrors_everything():
 
 def test_equal_runs_have_no_difference():
     a, _ = sides(1)
-    found = compared(a, a, metrics=["Accuracy", "F1"])
-    rows = found.differences
+    result = compared(a, a, metrics=["Accuracy", "F1"])
+    rows = result.differences
     for name in ("difference", "lower", "upper", "se"):
         assert (rows[name] == 0).all()
     assert (rows["p"] == 1).all()
     assert (rows["wins"] == 0).all()
     assert (rows["losses"] == 0).all()
-    assert found.flips.is_empty()
-    assert "are equal" in found.verdict
-    assert "Accuracy is 0.7733" in found.verdict
+    assert result.flips.is_empty()
+    assert "are equal" in result.verdict
+    assert "Accuracy is 0.7733" in result.verdict
 
 
 def test_wins_and_flips_are_those_of_a_plain_loop():
@@ -173,12 +173,12 @@ def test_wins_and_flips_are_those_of_a_plain_loop():
             worse.append(of_a["datum_id"])
     assert better
     assert worse
-    found = compared(a, b)
-    row = lead(found)
+    result = compared(a, b)
+    row = lead(result)
     assert (row["wins"], row["losses"]) == (len(better), len(worse))
     assert row["ties"] == N - len(better) - len(worse)
     for word, ids in (("better", better), ("worse", worse)):
-        some = found.flips.filter(change=word)
+        some = result.flips.filter(change=word)
         assert sorted(some["datum_id"]) == sorted(ids)
         assert (some["b"] - some["a"] == (1.0 if word == "better" else -1.0)).all()
 
@@ -201,10 +201,10 @@ def test_flips_of_boxes_are_scores_of_single_images(dialect: str, cells: int) ->
     a, b = (one.with_columns(score=pl.Series(rng.random(n))) for one in (a, b))
     given: dict[str, Any] = {"dialect": dialect, "metrics": ["mAP"], "task": "detection"}
     with tuned(group_cells=cells):
-        found = ee.compare(a, b, ground_truths=truth, draws=20, **given).flips
-    assert found.height > 4
+        result = ee.compare(a, b, ground_truths=truth, draws=20, **given).flips
+    assert result.height > 4
     keys = ["iou_threshold", "area"]
-    for (datum,), rows in found.group_by("datum_id"):
+    for (datum,), rows in result.group_by("datum_id"):
         for side, table in (("a", a), ("b", b)):
             here = pl.col("datum_id") == datum
             alone = ee.score(table.filter(here), truth.filter(here), **given).metrics
@@ -224,12 +224,12 @@ def test_better_may_be_lower():
     texts = pl.DataFrame({"id": range(30), "reference": "one two three four"})
     a = texts.with_columns(text=pl.lit("one two three four"))
     b = texts.with_columns(text=pl.lit("one two five six"))
-    found = ee.compare(a, b, metrics=["WER"], draws=100, names=["good", "bad"])
-    row = lead(found, "WER")
+    result = ee.compare(a, b, metrics=["WER"], draws=100, names=["good", "bad"])
+    row = lead(result, "WER")
     assert row["difference"] > 0
     assert (row["wins"], row["losses"]) == (0, 30)
-    assert "worse than good" in found.verdict
-    assert set(found.flips["change"]) == {"worse"}
+    assert "worse than good" in result.verdict
+    assert set(result.flips["change"]) == {"worse"}
 
 
 def test_p_is_adjusted_within_aggregates_labels_and_slices():
@@ -283,14 +283,14 @@ def test_rows_threads_and_folders_change_nothing(tmp_path: Path):
 
 def test_a_comparison_comes_back_from_its_folder(tmp_path: Path):
     a, b = sides(5)
-    found = compared(a, b)
-    found.save(tmp_path / "kept")
+    result = compared(a, b)
+    result.save(tmp_path / "kept")
     back = ee.load(tmp_path / "kept")
-    assert_frame_equal(back.differences, found.differences)
-    assert_frame_equal(back.flips, found.flips)
-    assert (back.verdict, repr(back), back.runs) == (found.verdict, repr(found), found.runs)
+    assert_frame_equal(back.differences, result.differences)
+    assert_frame_equal(back.flips, result.flips)
+    assert (back.verdict, repr(back), back.runs) == (result.verdict, repr(result), result.runs)
     with refused("folder_used", ee.ResultError):
-        found.save(tmp_path / "kept")
+        result.save(tmp_path / "kept")
 
 
 def test_clusters_are_swapped_and_resampled_as_units():
@@ -323,8 +323,8 @@ def test_clusters_are_swapped_and_resampled_as_units():
 def test_three_runs_are_compared_by_pairs():
     a, b = sides(7, right=(0.6, 0.9))
     c = b.with_columns(predicted=pl.when(pl.int_range(N) < 3).then("actual").otherwise("predicted"))
-    found = compared(a, b, c, names=["old", "new", "newer"], adjust="bh")
-    rows = found.differences
+    result = compared(a, b, c, names=["old", "new", "newer"], adjust="bh")
+    rows = result.differences
     assert rows.select("run_a", "run_b").rows() == [
         ("old", "new"), ("old", "newer"), ("new", "newer"),
     ]  # fmt: skip
@@ -332,9 +332,9 @@ def test_three_runs_are_compared_by_pairs():
     same = rows.filter(run_a="new", run_b="newer").row(0, named=True)
     for name in ("difference", "lower", "upper", "p"):
         assert same[name] == pair[name]
-    assert "best Accuracy" in found.verdict
-    assert "better than old" in found.verdict
-    assert "significantly from new" in found.verdict
+    assert "best Accuracy" in result.verdict
+    assert "better than old" in result.verdict
+    assert "significantly from new" in result.verdict
 
 
 def test_label_keys_are_named_where_there_are_several():
@@ -368,8 +368,8 @@ def test_a_verdict_over_several_targets_is_on_their_mean():
             for key, size in sizes
         )
 
-    found = compared(run(1.0), run(3.0), task="regression", metrics=["MAE"])
-    assert found.verdict.startswith("b is worse")
+    result = compared(run(1.0), run(3.0), task="regression", metrics=["MAE"])
+    assert result.verdict.startswith("b is worse")
     same = compared(run(1.0), run(1.0), task="regression", metrics=["MAE"])
     assert "equal: MAE macro" in same.verdict
 
@@ -384,10 +384,10 @@ def test_a_verdict_over_several_label_keys_without_a_mean():
 
     asked: dict[str, Any] = {"task": "classification"}
     assert "are equal" in compared(run(a, a, a), run(a, a, a), **asked).verdict
-    found = compared(run(a, a, b), run(a, b, a), **asked).verdict
-    worse, better = (found.index(name) for name in ("told Accuracy", "seen Accuracy 0."))
+    result = compared(run(a, a, b), run(a, b, a), **asked).verdict
+    worse, better = (result.index(name) for name in ("told Accuracy", "seen Accuracy 0."))
     assert worse < better  # the worse key comes first
-    assert "b is better than a" in found
+    assert "b is better than a" in result
 
 
 def test_one_datum_has_no_interval():
@@ -395,19 +395,19 @@ def test_one_datum_has_no_interval():
     a, b = (table.with_columns(part=pl.int_range(N) < 1) for table in sides(2))
     reach = ["lower", "upper", "se", "detectable"]
     for first, second in ((a, a), (a, b)):
-        found = compared(first, second, by="part", draws=40)
-        for row in found.differences.iter_rows(named=True):
+        result = compared(first, second, by="part", draws=40)
+        for row in result.differences.iter_rows(named=True):
             alone = row["slice_value"] == "true"
             assert [row[name] is None for name in reach] == [alone] * 4
             assert row["p"] is not None
-        assert any("for 1 number: a single datum" in note for note in found.notes)
-    found = compared(a.head(1), a.head(1), draws=40)
-    assert found.differences[reach].null_count().row(0) == (1,) * 4
-    assert "equal: Accuracy" in found.verdict
-    found = compared(a.head(3), a.head(3), cluster="part", draws=40)
-    assert found.differences["lower"].null_count() == 0
-    found = compared(a[1:9], a[1:9], cluster="part", draws=40)
-    assert any("cluster of 'part'" in note for note in found.notes)
+        assert any("for 1 number: a single datum" in note for note in result.notes)
+    result = compared(a.head(1), a.head(1), draws=40)
+    assert result.differences[reach].null_count().row(0) == (1,) * 4
+    assert "equal: Accuracy" in result.verdict
+    result = compared(a.head(3), a.head(3), cluster="part", draws=40)
+    assert result.differences["lower"].null_count() == 0
+    result = compared(a[1:9], a[1:9], cluster="part", draws=40)
+    assert any("cluster of 'part'" in note for note in result.notes)
     assert not any("no interval" in note for note in compared(a, b, draws=40).notes)
 
 
@@ -416,11 +416,11 @@ def test_too_many_values_per_datum_are_noted() -> None:
     scores = [np.random.default_rng(i).random(50) for i in (1, 2)]
     runs = [table.with_columns(score=pl.Series(one)) for one in scores]
     with tuned(drawn_bytes=8 * 40):
-        found = ee.compare(*runs, metrics=["Accuracy"], draws=20)
-    assert found.differences["wins"].null_count() == 1
-    assert not found.flips.height
-    assert any("of 1 number" in one and "flips" in one for one in found.notes)
-    assert found.differences["p"].null_count() == 0
+        result = ee.compare(*runs, metrics=["Accuracy"], draws=20)
+    assert result.differences["wins"].null_count() == 1
+    assert not result.flips.height
+    assert any("of 1 number" in one and "flips" in one for one in result.notes)
+    assert result.differences["p"].null_count() == 0
 
 
 def test_runs_keep_their_clusters(tmp_path: Path) -> None:
@@ -469,8 +469,8 @@ def test_common_keeps_datums_with_ground_truths() -> None:
     truths = pl.DataFrame({"id": range(300), "actual": [i % 3 for i in range(300)]})
     run = truths.rename({"actual": "predicted"})
     for common in (False, True):
-        found = ee.compare(
+        result = ee.compare(
             run[:200], run, ground_truths=truths, metrics=["Accuracy"], common=common
         )
-        (text,) = [text for text in found.warnings if "many of 300" in text]
+        (text,) = [text for text in result.warnings if "many of 300" in text]
         assert ("common=True" in text) is common

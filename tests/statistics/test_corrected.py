@@ -32,21 +32,23 @@ def tables() -> tuple[pl.DataFrame, pl.DataFrame]:
         "datum_id": rng.integers(0, IMAGES, n), "label_value": label,
         "xmin": left, "ymin": 0.0, "xmax": left + 40, "ymax": 40.0,
     })  # fmt: skip
-    result = pl.concat([truths, truths.sample(40, seed=1).with_columns(ymin=500.0, ymax=540.0)])
-    shift = rng.uniform(0, 14, result.height)
-    result = result.with_columns(
+    predictions = pl.concat(
+        [truths, truths.sample(40, seed=1).with_columns(ymin=500.0, ymax=540.0)]
+    )
+    shift = rng.uniform(0, 14, predictions.height)
+    predictions = predictions.with_columns(
         xmin=pl.col("xmin") + shift, xmax=pl.col("xmax") + shift,
-        score=pl.Series(rng.permutation(result.height) / result.height),
+        score=pl.Series(rng.permutation(predictions.height) / predictions.height),
     )  # fmt: skip
     video = pl.col("datum_id") // 2
-    return result.with_columns(video=video), truths.with_columns(video=video)
+    return predictions.with_columns(video=video), truths.with_columns(video=video)
 
 
 @pytest.mark.parametrize("cluster", [None, "video"])
 def test_halves_are_scored_one_by_one(cluster: str | None) -> None:
-    result, truths = tables()
+    predictions, truths = tables()
     made = ee.score(
-        result, truths, **ASKED, intervals=0.9, draws=200, seed=SEED, cluster=cluster
+        predictions, truths, **ASKED, intervals=0.9, draws=200, seed=SEED, cluster=cluster
     ).metrics
     ids = np.arange(IMAGES)
     keys = hashes_of(pl.Series(ids) if cluster is None else pl.Series(ids // 2).cast(pl.String))
@@ -54,7 +56,7 @@ def test_halves_are_scored_one_by_one(cluster: str | None) -> None:
     halves: dict[tuple[str, int], list[float]] = {}
     for half in np.concatenate([bits, 1 - bits], axis=1).T:
         inside = pl.col("datum_id").is_in(ids[half == 1].tolist())
-        one = ee.score(result.filter(inside), truths.filter(inside), **ASKED).metrics
+        one = ee.score(predictions.filter(inside), truths.filter(inside), **ASKED).metrics
         for row in one.filter(pl.col("label_value").is_not_null()).iter_rows(named=True):
             if row["value"] is not None:
                 halves.setdefault((row["metric"], row["label_value"]), []).append(row["value"])
@@ -82,10 +84,10 @@ def test_halves_are_scored_one_by_one(cluster: str | None) -> None:
 
 def test_a_label_of_a_single_object() -> None:
     """An object is in one half of each pair; so is a label with two objects in one image."""
-    result, truths = tables()
+    predictions, truths = tables()
     some = pl.col("label_value") < 2
     sides = [
-        pl.concat([side.filter(some), side.filter(~some).head(1)]) for side in (result, truths)
+        pl.concat([side.filter(some), side.filter(~some).head(1)]) for side in (predictions, truths)
     ]
     row = ee.score(*sides, **ASKED, intervals=0.9, draws=100).metrics.row(0, named=True)
     assert row["metric"] == "mAP"

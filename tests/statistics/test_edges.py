@@ -90,8 +90,8 @@ def test_shares_of_datums_have_wilsons_interval() -> None:
     Each is over the predicted or true datums of the label.
     """
     table = labels(6)
-    found = ee.score(table, metrics=["Accuracy", "Recall", "Precision", "F1"], **ASKED).metrics
-    for row in found.iter_rows(named=True):
+    result = ee.score(table, metrics=["Accuracy", "Recall", "Precision", "F1"], **ASKED).metrics
+    for row in result.iter_rows(named=True):
         many = {
             "Accuracy": table.height,
             "Recall": table.filter(actual=row["label_value"] or "").height,
@@ -154,8 +154,10 @@ def boxes(n: int) -> pl.DataFrame:
 
 @pytest.mark.parametrize("empty", ["predictions", "ground truths"])
 def test_an_empty_side(empty: str) -> None:
-    found, truths = boxes(5).with_columns(score=0.5), boxes(5)
-    sides = (found.clear(), truths) if empty == "predictions" else (found, truths.clear())
+    predictions, truths = boxes(5).with_columns(score=0.5), boxes(5)
+    sides = (
+        (predictions.clear(), truths) if empty == "predictions" else (predictions, truths.clear())
+    )
     card = ee.score(*sides, task="detection", metrics=["AP", "mAP"], **ASKED)
     assert set(card.metrics["metric"]) == {"AP", "mAP"}
     for row in card.metrics.iter_rows(named=True):
@@ -221,8 +223,8 @@ def test_ninety_five_is_95_percent() -> None:
 
 def test_explain_states_the_resampling() -> None:
     table = pl.DataFrame({"score": [0.1, 0.9], "actual": [False, True], "video": ["a", "b"]})
-    said = ee.explain(table, intervals=90, draws=50, cluster="video", method="normal")
-    line = next(line for line in said.splitlines() if line.startswith("intervals"))
+    plan = ee.explain(table, intervals=90, draws=50, cluster="video", method="normal")
+    line = next(line for line in plan.splitlines() if line.startswith("intervals"))
     assert re.findall(r"\d+|'\w+'|\w+$", line) == ["90", "50", "'video'", "0", "normal"]
     assert not any(line.startswith("intervals") for line in ee.explain(table).splitlines())
 
@@ -233,21 +235,21 @@ def test_a_slice_of_one_cluster_has_no_interval(tmp_path: Path) -> None:
     run = run.with_columns(video=pl.Series(list("aabccc")), place=pl.Series(list("ssttuu")))
     given: dict[str, Any] = {**ASKED, "metrics": "P@1", "by": "place", "cluster": "video"}
     for limit in ({}, {"memory_limit": "1GB", "scratch": str(tmp_path / "s")}):
-        found = ee.score(run, judged, **given, **limit).metrics
-        told = {row["slice_value"]: row for row in found.iter_rows(named=True)}
-        assert (told["t"]["lower"], told["t"]["upper"]) == (0, 1)
+        result = ee.score(run, judged, **given, **limit).metrics
+        by_name = {row["slice_value"]: row for row in result.iter_rows(named=True)}
+        assert (by_name["t"]["lower"], by_name["t"]["upper"]) == (0, 1)
         for name in "su":
-            assert told[name]["lower"] is None
-            assert "cluster of 'video'" in told[name]["reason"]
+            assert by_name[name]["lower"] is None
+            assert "cluster of 'video'" in by_name[name]["reason"]
 
 
 def test_resamples_without_any_of_few_datums_are_noted() -> None:
-    (said,) = (
+    (message,) = (
         note
         for note in ee.score(*queries([1, 0, 1]), metrics="P@1", **ASKED).notes
         if "in some resamples" in note
     )
-    assert "so few" in said
+    assert "so few" in message
 
 
 def test_a_memory_limit_of_a_comparison_is_kept(

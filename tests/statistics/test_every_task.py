@@ -95,8 +95,8 @@ def by_tables(name: str, case: Case, rows: pl.DataFrame, seed: int) -> np.ndarra
     values = []
     for of_draw in weights.T:
         table = repeated(case, dict(zip(ids, of_draw.tolist(), strict=True)))
-        found = scored(name, table).select(*own, "value")
-        joined = places.join(found, on=own, how="left", nulls_equal=True).sort("place")
+        result = scored(name, table).select(*own, "value")
+        joined = places.join(result, on=own, how="left", nulls_equal=True).sort("place")
         values.append(joined.select(pl.col("value").fill_null(absent))["value"].to_numpy())
     return np.array(values)
 
@@ -125,22 +125,22 @@ def test_draws_are_datums_repeated(name: str, seed: int) -> None:
     # Others are not percentiles.
     rows = rows.filter(~still, ~pl.col("metric").is_in(UNDRAWN))
     values = by_tables(name, case, rows, seed)
-    known = (~np.isnan(values)).sum(axis=0)
-    assert rows["draws"].to_list() == known.tolist()
+    defined = (~np.isnan(values)).sum(axis=0)
+    assert rows["draws"].to_list() == defined.tolist()
     theirs = rows.select("se", "bias").with_columns(
         se=pl.Series(np.nanstd(values, axis=0, ddof=1)),
         bias=pl.Series(np.nanmean(values, axis=0)) - rows["value"],
     )
     lone = rows["reason"].str.contains("a single datum").fill_null(value=False)
-    enough = pl.Series(known >= 20) & ~lone
+    enough = pl.Series(defined >= 20) & ~lone
     few_draws = rows.filter(~enough)
     assert few_draws["lower"].is_null().all()
     assert few_draws["reason"].str.contains("of 24 resamples have a value|a single datum").all()
     assert_frame_equal(
         rows.filter(enough).select(theirs.columns), theirs.filter(enough), abs_tol=1e-9
     )
-    ends = rows.filter(enough).select("lower", "upper").cast(pl.Float64).to_numpy()
-    assert are_percentiles(ends, values[:, enough.to_numpy()], 0.9).all()
+    bounds = rows.filter(enough).select("lower", "upper").cast(pl.Float64).to_numpy()
+    assert are_percentiles(bounds, values[:, enough.to_numpy()], 0.9).all()
 
 
 def same(case: Case, ours: pl.DataFrame, theirs: pl.DataFrame) -> None:
@@ -176,9 +176,9 @@ def test_one_cluster_per_datum_changes_nothing(name: str) -> None:
         case, lambda table: table.with_columns(pl.format("d{}", case.datum).alias(case.datum))
     )
     plain = scored(name, case, **ASKED)
-    found = scored(name, clustered(case, str), **ASKED, cluster=CLUSTER)
+    result = scored(name, clustered(case, str), **ASKED, cluster=CLUSTER)
     said = pl.col("reason").str.replace(f"a single cluster of '{CLUSTER}'", "a single datum")
-    assert_frame_equal(found.with_columns(said), plain)
+    assert_frame_equal(result.with_columns(said), plain)
 
 
 @every_case

@@ -93,19 +93,19 @@ def test_undefined_resamples_are_skipped() -> None:
 
 def test_percentile() -> None:
     drawn = RNG.permutation(np.arange(101) / 100)[:, None]
-    found = made("percentile", 0.3, drawn=drawn, level=0.9)
-    assert (found.lower[0], found.upper[0]) == pytest.approx((0.05, 0.95))
-    assert found.se[0] == pytest.approx(np.sqrt(101 * 102 / 12) / 100)  # of 0, 1, ..., 100
+    result = made("percentile", 0.3, drawn=drawn, level=0.9)
+    assert (result.lower[0], result.upper[0]) == pytest.approx((0.05, 0.95))
+    assert result.se[0] == pytest.approx(np.sqrt(101 * 102 / 12) / 100)  # of 0, 1, ..., 100
 
 
 def test_recentred_is_moved_and_stays_in_range() -> None:
     """Resamples from 0.2 to 1 have a mean of 0.6, which is 0.1 above the value."""
     drawn = np.linspace(0.2, 1, 401)[:, None]
-    found = made("recentred", 0.5, drawn=drawn, level=0.5)
-    assert (found.lower[0], found.upper[0]) == pytest.approx((0.3, 0.7))
-    for point, ends in ((0.0, (0.0, 0.38)), (0.9, (0.52, 1.0)), (0.99, (0.61, 1.0))):
-        found = made("recentred", point, drawn=drawn)
-        assert (found.lower[0], found.upper[0]) == pytest.approx(ends)
+    result = made("recentred", 0.5, drawn=drawn, level=0.5)
+    assert (result.lower[0], result.upper[0]) == pytest.approx((0.3, 0.7))
+    for point, bounds in ((0.0, (0.0, 0.38)), (0.9, (0.52, 1.0)), (0.99, (0.61, 1.0))):
+        result = made("recentred", point, drawn=drawn)
+        assert (result.lower[0], result.upper[0]) == pytest.approx(bounds)
     wide = made("recentred", 0.0, drawn=drawn, range=(-1.0, np.inf))
     assert (wide.lower[0], wide.upper[0]) == pytest.approx((-0.38, 0.38))
 
@@ -113,10 +113,10 @@ def test_recentred_is_moved_and_stays_in_range() -> None:
 @LEVELS
 def test_normal_bounds_are_multiples_of_the_standard_error(level: float) -> None:
     drawn = RNG.normal(0.7, 0.02, (500, 3))
-    found = made("normal", [0.4, 0.5, 0.999], drawn=drawn, level=level)
+    result = made("normal", [0.4, 0.5, 0.999], drawn=drawn, level=level)
     low, high = stats.norm.interval(level, [0.4, 0.5, 0.999], drawn.std(axis=0, ddof=1))
-    assert found.lower == pytest.approx(low, rel=1e-12)
-    assert found.upper == pytest.approx(np.minimum(high, 1), rel=1e-12)
+    assert result.lower == pytest.approx(low, rel=1e-12)
+    assert result.upper == pytest.approx(np.minimum(high, 1), rel=1e-12)
 
 
 STATISTICS = {
@@ -159,16 +159,16 @@ def test_bca_of_resamples_on_one_side_has_no_bounds() -> None:
     """If no or all resamples are below the value, no correction can be computed."""
     drawn = RNG.uniform(0.4, 0.6, (300, 3))
     point, left_out = np.array([0.1, 0.9, 0.5]), RNG.uniform(0.4, 0.6, (20, 3))
-    found = made("bca", point, drawn=drawn, left_out=left_out)
-    assert np.isnan(found.lower).tolist() == [True, True, False]
-    assert np.isnan(found.upper).tolist() == [True, True, False]
+    result = made("bca", point, drawn=drawn, left_out=left_out)
+    assert np.isnan(result.lower).tolist() == [True, True, False]
+    assert np.isnan(result.upper).tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize("method", ["percentile", "recentred", "normal", "bca"])
 def test_constant_resamples(method: str) -> None:
     """The interval has no width, and is at the value."""
-    found = made(method, 0.25, drawn=np.full((50, 1), 0.25), left_out=np.full((9, 1), 0.25))
-    assert (found.lower[0], found.upper[0], found.se[0]) == (0.25, 0.25, 0)
+    result = made(method, 0.25, drawn=np.full((50, 1), 0.25), left_out=np.full((9, 1), 0.25))
+    assert (result.lower[0], result.upper[0], result.se[0]) == (0.25, 0.25, 0)
 
 
 # -- without draws ---------------------------------------------------------------------------------
@@ -179,19 +179,19 @@ def test_the_jackknife_of_a_mean_is_the_textbook_interval(level: float) -> None:
     data = RNG.random((23, 2))
     point = data.mean(axis=0)
     left_out = (data.sum(axis=0) - data) / 22
-    found = made("jackknife", point, left_out=left_out, level=level)
+    result = made("jackknife", point, left_out=left_out, level=level)
     se = stats.sem(data)
     low, high = stats.t.interval(level, 22, point, se)
-    assert found.se == pytest.approx(se, rel=1e-9)
-    assert found.lower == pytest.approx(low, rel=1e-9)
-    assert found.upper == pytest.approx(high, rel=1e-9)
+    assert result.se == pytest.approx(se, rel=1e-9)
+    assert result.lower == pytest.approx(low, rel=1e-9)
+    assert result.upper == pytest.approx(high, rel=1e-9)
 
 
 def test_the_jackknife_skips_undefined_values() -> None:
     left_out = np.array([[0.1, np.nan], [0.3, 0.5], [np.nan, np.nan], [0.2, np.nan]])
-    found = made("jackknife", [0.2, 0.5], left_out=left_out)
-    assert found.se[0] == pytest.approx(np.sqrt(2 / 3 * 0.02))  # of 0.1, 0.3 and 0.2
-    assert np.isnan([found.se[1], found.lower[1], found.upper[1]]).all()
+    result = made("jackknife", [0.2, 0.5], left_out=left_out)
+    assert result.se[0] == pytest.approx(np.sqrt(2 / 3 * 0.02))  # of 0.1, 0.3 and 0.2
+    assert np.isnan([result.se[1], result.lower[1], result.upper[1]]).all()
 
 
 # statsmodels 0.15.0: proportion_confint(count, n, alpha, method="wilson").
@@ -207,11 +207,11 @@ WILSON = [
 
 @pytest.mark.parametrize(("count", "n", "level", "low", "high"), WILSON)
 def test_wilson_as_statsmodels(count: int, n: int, level: float, low: float, high: float) -> None:
-    found = made("wilson", count / n, trials=np.array([n]), level=level)
-    assert found.lower[0] == pytest.approx(low, abs=1e-12)
-    assert found.upper[0] == pytest.approx(high, abs=1e-12)
+    result = made("wilson", count / n, trials=np.array([n]), level=level)
+    assert result.lower[0] == pytest.approx(low, abs=1e-12)
+    assert result.upper[0] == pytest.approx(high, abs=1e-12)
     p = count / n
-    assert found.se[0] == pytest.approx(np.sqrt(p * (1 - p) / n))
+    assert result.se[0] == pytest.approx(np.sqrt(p * (1 - p) / n))
 
 
 @LEVELS
@@ -231,16 +231,16 @@ def test_beta_distribution_as_scipy(a: float, b: float) -> None:
 
 
 def test_only_proportions_have_wilsons_interval() -> None:
-    found = made("wilson", [0.5, 0.5], trials=np.array([np.nan, 0.0]))
-    assert np.isnan([found.lower, found.upper, found.se]).all()
+    result = made("wilson", [0.5, 0.5], trials=np.array([np.nan, 0.0]))
+    assert np.isnan([result.lower, result.upper, result.se]).all()
 
 
 def test_delongs_interval_is_of_the_variance() -> None:
     area = np.array([0.8, 0.98, 0.5])
     known = np.array([[0.0004, 0.0004, np.nan], [50, 50, np.nan], [90, 90, np.nan]])
-    found = made("delong", area, variance=known)
+    result = made("delong", area, variance=known)
     odds = np.log(area / (1 - area))
     reach = stats.t.ppf(0.975, 49) * 0.02 / (area * (1 - area))  # of the 50 positives
-    for ends, at in ((found.lower, odds - reach), (found.upper, odds + reach)):
-        assert ends[:2] == pytest.approx(1 / (1 + np.exp(-at[:2])))
-    assert np.isnan([found.lower[2], found.upper[2], found.se[2]]).all()
+    for bounds, at in ((result.lower, odds - reach), (result.upper, odds + reach)):
+        assert bounds[:2] == pytest.approx(1 / (1 + np.exp(-at[:2])))
+    assert np.isnan([result.lower[2], result.upper[2], result.se[2]]).all()

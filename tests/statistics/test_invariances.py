@@ -35,8 +35,8 @@ def runs(seed: int, n: int = 60) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def compared(first: pl.DataFrame, second: pl.DataFrame, *names: str, **more: Any) -> pl.DataFrame:
-    found = ee.compare(first, second, metrics=[*names], **GIVEN, **more).differences
-    return found.sort("metric", "label_value", "average", nulls_last=True)
+    result = ee.compare(first, second, metrics=[*names], **GIVEN, **more).differences
+    return result.sort("metric", "label_value", "average", nulls_last=True)
 
 
 @FEW
@@ -66,8 +66,8 @@ def test_swapped_runs(seed: int) -> None:
 def test_increasing_transforms_of_the_scores_of_one_run(seed: int, test: str) -> None:
     one, other = runs(seed)
     moved = other.with_columns(score=pl.col("score") ** 3)
-    found = [compared(one, run, "ROCAUC", test=test) for run in (other, moved)]
-    assert_frame_equal(*found, check_exact=True)
+    result = [compared(one, run, "ROCAUC", test=test) for run in (other, moved)]
+    assert_frame_equal(*result, check_exact=True)
 
 
 @FEW
@@ -77,14 +77,14 @@ def test_names_of_ids(seed: int) -> None:
     pair = runs(seed)
     asked: dict[str, Any] = {**GIVEN, "metrics": ["Recall", "BalancedAccuracy"], "intervals": 0.9}
     renamed = [run.with_columns(datum_id="x" + pl.col("datum_id").str.reverse()) for run in pair]
-    ends = [
+    bounds = [
         ee.score(run, **asked).metrics.filter(
             pl.col("average").is_null() | (pl.col("average") == "macro")
         )
         for run in (pair[0], renamed[0])
     ]
     columns = ["value", "lower", "upper"]
-    assert_frame_equal(ends[0].select(columns), ends[1].select(columns))
+    assert_frame_equal(bounds[0].select(columns), bounds[1].select(columns))
     tested = [compared(*two, "Accuracy", test="mcnemar") for two in (pair, renamed)]
     assert tested[0]["p"].equals(tested[1]["p"])
     assert_frame_equal(tested[0].select("lower", "upper"), tested[1].select("lower", "upper"))

@@ -62,16 +62,16 @@ def test_a_worse_run_is_not_better_by_what_it_misses() -> None:
     truth, a, _ = organs(0)
     b = np.roll(a, 1, axis=1)
     b[-5:] = 0
-    found = ee.compare(
+    result = ee.compare(
         a, b, ground_truths=truth, metrics=["HD95"], background=0, task="segmentation", draws=200
     )
-    row = found.differences.row(0, named=True)
+    row = result.differences.row(0, named=True)
     both = [ee.score(one[:-5], truth[:-5], metrics=["HD95"], background=0, task="segmentation")
             for one in (a, b)]  # fmt: skip
     own = [card.metrics["value"][0] for card in both]
     assert [row["a"], row["b"]] == pytest.approx(own)
     assert row["p"] < 0.05
-    assert better(found, row) == 0  # 5 of 40 datums are missing, more than a tenth
+    assert better(result, row) == 0  # 5 of 40 datums are missing, more than a tenth
 
 
 def test_exchanged_sides_mirror_missing_values() -> None:
@@ -143,15 +143,15 @@ def test_missing_values_may_count() -> None:
 def test_datums_without_a_prediction_may_count() -> None:
     qrels = {f"q{q}": {"good": 1} for q in range(12)}
     whole = {f"q{q}": {"good": 1.0} for q in range(12)}
-    few = {query: found for query, found in whole.items() if query not in ("q0", "q1", "q2")}
+    few = {query: result for query, result in whole.items() if query not in ("q0", "q1", "q2")}
     given: dict[str, Any] = {"ground_truths": qrels, "metrics": ["MRR"], "draws": 40}
     row = ee.compare(whole, few, **given).differences.row(0, named=True)
     assert (row["missing_a"], row["missing_b"], row["coverage"]) == (0, 3, 0.75)
     for missing in ("zero", "worst"):
-        found = ee.compare(whole, few, missing=missing, **given)
-        row = found.differences.row(0, named=True)
+        result = ee.compare(whole, few, missing=missing, **given)
+        row = result.differences.row(0, named=True)
         assert (row["a"], row["b"], row["coverage"]) == (1.0, 0.75, 1.0)
-        assert (row["missing_b"], row["losses"], found.n) == (3, 3, 12)
+        assert (row["missing_b"], row["losses"], result.n) == (3, 3, 12)
 
 
 def verdicts(failed: int, biased: float) -> pl.DataFrame:
@@ -170,13 +170,13 @@ def verdicts(failed: int, biased: float) -> pl.DataFrame:
 
 @pytest.mark.parametrize(("failed", "verdict"), [(3, True), (8, False)])
 def test_verdicts_that_failed(failed: int, verdict: bool) -> None:
-    found = ee.compare(verdicts(0, 0.9), verdicts(failed, 0.1), metrics=["Bias"], draws=200)
-    row = found.differences.row(0, named=True)
+    result = ee.compare(verdicts(0, 0.9), verdicts(failed, 0.1), metrics=["Bias"], draws=200)
+    row = result.differences.row(0, named=True)
     assert (row["missing_a"], row["missing_b"]) == (0, failed)
     assert row["a"] == ee.score(verdicts(0, 0.9).head(40 - failed), metrics=["Bias"]).value("Bias")
     assert row["p"] < 0.05
-    assert better(found, row) == int(verdict)
-    assert ("No verdict" in found.verdict) == (not verdict)
+    assert better(result, row) == int(verdict)
+    assert ("No verdict" in result.verdict) == (not verdict)
     worst = ee.compare(
         verdicts(0, 0.9), verdicts(failed, 0.1), metrics=["Bias"], draws=60, missing="worst"
     )
@@ -218,8 +218,8 @@ def test_targets_that_one_run_does_not_predict() -> None:
     error = np.where(np.arange(60) < 6, 9.0, 1.0)
     a = truth.select("datum_id", "label_key", prediction=pl.col("target") + error)
     b = a.filter(~((pl.col("label_key") == "y") & (pl.col("datum_id") < 3)))
-    found = ee.compare(a, b, ground_truths=truth, metrics=["MAE"], draws=40, task="regression")
-    rows = {row["label_key"]: row for row in found.differences.iter_rows(named=True)}
+    result = ee.compare(a, b, ground_truths=truth, metrics=["MAE"], draws=40, task="regression")
+    rows = {row["label_key"]: row for row in result.differences.iter_rows(named=True)}
     assert (rows["y"]["missing_a"], rows["y"]["missing_b"]) == (0, 3)
     assert (rows["y"]["a"], rows["y"]["b"]) == (1.0, 1.0)
     assert rows["x"]["missing_b"] == 0
@@ -227,12 +227,12 @@ def test_targets_that_one_run_does_not_predict() -> None:
 
 
 def test_three_runs_are_compared_over_their_common_datums() -> None:
-    found = ee.compare(
+    result = ee.compare(
         similar(0), similar(2), similar(0, 0.01), metrics=["SemanticSimilarity"], draws=40
     )
-    shown = found.differences.select("run_a", "run_b", "missing_a", "missing_b").rows()
+    shown = result.differences.select("run_a", "run_b", "missing_a", "missing_b").rows()
     assert shown == [("a", "b", 0, 2), ("a", "c", 0, 0), ("b", "c", 2, 0)]
-    values = {row["run_a"]: row["a"] for row in found.differences.iter_rows(named=True)}
+    values = {row["run_a"]: row["a"] for row in result.differences.iter_rows(named=True)}
     assert values["a"] == values["b"]
 
 

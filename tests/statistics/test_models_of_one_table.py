@@ -24,25 +24,25 @@ def forecasts() -> pl.DataFrame:
     rng = np.random.default_rng(7)
     y = rng.normal(10, 3, 80)
     models = {name: y + rng.normal(0, 1 + i, 80) for i, name in enumerate(MODELS)}
-    ends = {
+    bounds = {
         f"{name}-{side}-90": models[name] + way
         for name in MODELS[:2]
         for side, way in (("lo", -1.0), ("hi", 1.0))
     }
     return pl.DataFrame(
-        {"unique_id": ["a", "b"] * 40, "ds": np.arange(80) // 2, "y": y, **models, **ends}
+        {"unique_id": ["a", "b"] * 40, "ds": np.arange(80) // 2, "y": y, **models, **bounds}
     )
 
 
 def single(table: pl.DataFrame, model: str) -> pl.DataFrame:
     """Return the table of one model."""
-    ends = {f"{model}-{side}-90": f"{side}-90" for side in ("lo", "hi")}
+    bounds = {f"{model}-{side}-90": f"{side}-90" for side in ("lo", "hi")}
     return table.select(
         "unique_id",
         "ds",
         "y",
         pl.col(model).alias("prediction"),
-        *(pl.col(mine).alias(name) for mine, name in ends.items() if mine in table.columns),
+        *(pl.col(mine).alias(name) for mine, name in bounds.items() if mine in table.columns),
     )
 
 
@@ -155,9 +155,9 @@ def test_refusals() -> None:
 
 def test_score_names_the_remedy() -> None:
     table = forecasts()
-    with pytest.raises(ee.InputError) as said:
+    with pytest.raises(ee.InputError) as error:
         ee.score(table.select("unique_id", "ds", "y", *MODELS))
-    assert "predictions=['AutoARIMA', 'AutoETS', 'Naive']" in str(said.value)
+    assert "predictions=['AutoARIMA', 'AutoETS', 'Naive']" in str(error.value)
     card = ee.score(table, columns={"Naive": "prediction"}, metrics=["MAE"])
     assert any("predictions=['Naive', 'AutoARIMA', 'AutoETS']" in note for note in card.notes)
 
@@ -300,9 +300,9 @@ def test_messages_name_the_columns_of_the_table() -> None:
     texts = table.select("y_true", m1=pl.lit(2.5), m2=pl.lit("x"))
     with pytest.raises(ee.InputError, match="'m"):
         ee.compare(texts, predictions=["m2", "m1"], task="regression", columns={"y_true": "target"})
-    with refused("task_unclear", ee.InputError) as said:
+    with refused("task_unclear", ee.InputError) as error:
         ee.compare(pl.DataFrame({"m": [1], "n": [2], "o": [3]}), predictions=["m", "n"])
-    assert "prediction'" not in str(said.value)
+    assert "prediction'" not in str(error.value)
     prices = pl.DataFrame({"id": [1, 2], "price": [1.5, 2.0], "a": [1.0, 2.5], "b": [1.5, 2.5]})
     with pytest.raises(ee.InputError, match=r"price.*target"):
         ee.compare(prices, predictions=["a", "b"])

@@ -114,9 +114,9 @@ def test_few_pilots_take_the_standard_errors_of_the_comparison() -> None:
 
 
 def test_tiny_plans_and_judges_are_noted() -> None:
-    found = ee.find_plan(table(400, 1), metrics=["Accuracy", "Recall"], half_width=0.3)
-    assert (found.frame["datums"] < 20).any()
-    assert any("fewer than 20 datums" in one for one in found.notes)
+    result = ee.find_plan(table(400, 1), metrics=["Accuracy", "Recall"], half_width=0.3)
+    assert (result.frame["datums"] < 20).any()
+    assert any("fewer than 20 datums" in one for one in result.notes)
     assert not any(
         "fewer than 20" in one
         for one in ee.find_plan(table(400, 1), metrics="Accuracy", half_width=0.01).notes

@@ -70,8 +70,8 @@ def by_hand(first: Any, second: Any) -> tuple[float, float, float]:
 @pytest.mark.parametrize("spread", [0.0, 0.1])
 def test_variance_over_seeds_and_datums(many: int, other: int, spread: float) -> None:
     first, second = seeds(3, many, spread), seeds(4, other, spread, 0.05)
-    found = compared(first, second)
-    row = found.differences.row(0, named=True)
+    result = compared(first, second)
+    row = result.differences.row(0, named=True)
     gap, se, df = by_hand(first, second)
     assert (row["a"], row["b"]) == pytest.approx((right(first).mean(), right(second).mean()))
     assert row["difference"] == pytest.approx(gap)
@@ -80,8 +80,8 @@ def test_variance_over_seeds_and_datums(many: int, other: int, spread: float) ->
     reach = (row["upper"] - row["lower"]) / 2 / row["se"]
     assert reach == pytest.approx(stats.t.ppf(0.975, df), rel=0.05)
     assert (row["lower"] + row["upper"]) / 2 == pytest.approx(gap)
-    assert found.test == "replicates"
-    assert any("replicates" in note for note in found.notes)
+    assert result.test == "replicates"
+    assert any("replicates" in note for note in result.notes)
 
 
 def test_seeds_that_differ_widen_the_interval() -> None:
@@ -114,10 +114,10 @@ def test_swapped_models_and_orders(tmp_path: Path) -> None:
 
 def test_flips_are_of_averages() -> None:
     first, second = seeds(5, 3, 0.1), seeds(6, 3, 0.1)
-    found = compared(first, second)
+    result = compared(first, second)
     gone = right(second).mean(axis=0) - right(first).mean(axis=0)
-    assert found.flips.height == (np.abs(gone) > 1e-9).sum()
-    row = found.differences.row(0, named=True)
+    assert result.flips.height == (np.abs(gone) > 1e-9).sum()
+    row = result.differences.row(0, named=True)
     assert (row["wins"], row["losses"]) == ((gone > 1e-9).sum(), (gone < -1e-9).sum())
 
 
@@ -133,11 +133,11 @@ class TestContract:
         return paths
 
     def test_a_column_is_the_same_as_names(self, tables: list[Path]) -> None:
-        found = ee.compare(*tables, replicate="seed", metrics=["Accuracy", "F1"], draws=100)
+        result = ee.compare(*tables, replicate="seed", metrics=["Accuracy", "F1"], draws=100)
         named = compared(seeds(5, 3, 0.1), seeds(6, 3, 0.1), metrics=["Accuracy", "F1"], draws=100)
-        assert [*found.runs] == ["model5", "model6"]
+        assert [*result.runs] == ["model5", "model6"]
         same = ["difference", "se", "lower", "p", "p_adjusted"]
-        assert found.differences.select(same).equals(named.differences.select(same))
+        assert result.differences.select(same).equals(named.differences.select(same))
 
     def test_partitions_of_paths(self, tmp_path: Path) -> None:
         for model in (5, 6):
@@ -146,8 +146,10 @@ class TestContract:
                 folder.mkdir(parents=True)
                 one.write_parquet(folder / "p.parquet")
         paths = [str(tmp_path / f"model{model}" / "seed=*" / "p.parquet") for model in (5, 6)]
-        found = ee.compare(*paths, replicate="seed", names=["a", "b"], metrics="Accuracy", draws=50)
-        assert found.differences["a"][0] == pytest.approx(right(seeds(5, 3, 0.1)).mean())
+        result = ee.compare(
+            *paths, replicate="seed", names=["a", "b"], metrics="Accuracy", draws=50
+        )
+        assert result.differences["a"][0] == pytest.approx(right(seeds(5, 3, 0.1)).mean())
 
     def test_the_command(self, tables: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
         paths = [str(path) for path in tables]
@@ -164,9 +166,9 @@ class TestContract:
             for i, one in enumerate(seeds(model, 2, 0.1)):
                 card = ee.score(one, metrics=["Accuracy"], task="classification")
                 folders.append(card.save(tmp_path / f"{model}-{i}"))
-        found = ee.compare(*folders, names=["a", "a", "b", "b"], draws=50)
+        result = ee.compare(*folders, names=["a", "a", "b", "b"], draws=50)
         named = compared(seeds(5, 2, 0.1), seeds(6, 2, 0.1), draws=50)
-        assert found.differences.equals(named.differences)
+        assert result.differences.equals(named.differences)
         with refused("not_kept", ee.InputError):
             ee.compare(*folders[::2], replicate="seed")
 
@@ -202,6 +204,6 @@ def test_identical_averages_without_a_p_value_are_equal() -> None:
         )
         for seed in (1, 2)
     ]
-    found = compared(tables, tables)
-    assert found.differences.select("difference", "p").row(0) == (0.0, None)
-    assert found.verdict == f"a and b are equal: Accuracy is {right(tables).mean():.4f} in both."
+    result = compared(tables, tables)
+    assert result.differences.select("difference", "p").row(0) == (0.0, None)
+    assert result.verdict == f"a and b are equal: Accuracy is {right(tables).mean():.4f} in both."

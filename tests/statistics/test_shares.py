@@ -58,8 +58,8 @@ def constrained(n: int, gained: int, lost: int, change: float) -> float:
 @pytest.mark.parametrize("level", [0.9, 0.95])
 def test_tango_by_maximised_likelihood(n: int, gained: int, lost: int, level: float) -> None:
     z = stats.norm.ppf((1 + level) / 2)
-    ends = [float(end[0]) for end in tango(*np.array([[n], [gained], [lost]], float), level)]
-    for end, expected in zip(ends, (z, -z), strict=True):
+    bounds = [float(end[0]) for end in tango(*np.array([[n], [gained], [lost]], float), level)]
+    for end, expected in zip(bounds, (z, -z), strict=True):
         if abs(end) < 1:
             assert constrained(n, gained, lost, end) == pytest.approx(expected, rel=1e-4)
 
@@ -73,20 +73,20 @@ def test_tango_as_published() -> None:
 def test_differences_of_accuracies_are_tangos() -> None:
     rng = np.random.default_rng(0)
     first, second = rng.random((2, 60)) < 0.8
-    found = ee.compare(
+    result = ee.compare(
         table(first), table(second), metrics=["Accuracy", "Recall"], draws=50
     ).differences
     counts = [[60.0], [(second & ~first).sum()], [(first & ~second).sum()]]
-    ends = [end[0] for end in tango(*np.array(counts, float), 0.95)]
-    shares = found.filter(pl.col("average").is_null(), pl.col("label_value").fill_null("a") == "a")
+    bounds = [end[0] for end in tango(*np.array(counts, float), 0.95)]
+    shares = result.filter(pl.col("average").is_null(), pl.col("label_value").fill_null("a") == "a")
     assert shares.height == 2
     for row in shares.iter_rows(named=True):
-        assert [row["lower"], row["upper"]] == pytest.approx(ends)
+        assert [row["lower"], row["upper"]] == pytest.approx(bounds)
     clustered = ee.compare(
         *(table(one, doc=np.arange(60) // 3) for one in (first, second)),
         metrics=["Accuracy"], draws=50, cluster="doc",
     ).differences  # fmt: skip
-    assert clustered["lower"][0] != pytest.approx(ends[0])
+    assert clustered["lower"][0] != pytest.approx(bounds[0])
 
 
 def test_swapped_runs_negate_the_interval() -> None:
@@ -110,8 +110,8 @@ def test_weights_count_by_kish() -> None:
     kish = weight.sum() ** 2 / (weight**2).sum()
     assert row["trials"] == pytest.approx(kish, rel=0.1)
     z = stats.norm.ppf(0.975)
-    ends = wilson((right * weight).sum() / weight.sum(), kish, z)
-    assert [row["lower"], row["upper"]] == pytest.approx(ends, abs=0.01)
+    bounds = wilson((right * weight).sum() / weight.sum(), kish, z)
+    assert [row["lower"], row["upper"]] == pytest.approx(bounds, abs=0.01)
 
 
 @pytest.mark.parametrize("n_clusters", [8, 60])
@@ -141,9 +141,9 @@ def test_gates_take_exact_bounds_of_the_effective_number() -> None:
         table([True] * 60, doc=np.arange(60) // 5),
         metrics=["Accuracy"], task="classification", intervals=0.95, cluster="doc",
     )  # fmt: skip
-    (found,) = judge_gates(parse_gates(["Accuracy >= 0.9 surely"], ()), numbers_of(card))
+    (result,) = judge_gates(parse_gates(["Accuracy >= 0.9 surely"], ()), numbers_of(card))
     n = card.metrics["trials"][0]
-    assert (found.status, found.lower) == ("failed", pytest.approx(0.025 ** (1 / n)))
+    assert (result.status, result.lower) == ("failed", pytest.approx(0.025 ** (1 / n)))
 
 
 def test_intervals_of_few_clusters_are_wider() -> None:
@@ -201,7 +201,7 @@ def test_the_interval_contains_the_share() -> None:
 
 
 @pytest.mark.parametrize(
-    ("right", "n", "ends", "exact"),
+    ("right", "n", "bounds", "exact"),
     [
         (81, 263, (0.2553, 0.3662), (0.2527, 0.3676)),
         (15, 148, (0.0624, 0.1605), (0.0578, 0.1617)),
@@ -210,13 +210,13 @@ def test_the_interval_contains_the_share() -> None:
     ],
 )
 def test_shares_as_published(
-    right: int, n: int, ends: tuple[float, float], exact: tuple[float, float]
+    right: int, n: int, bounds: tuple[float, float], exact: tuple[float, float]
 ) -> None:
     """Table I of R. Newcombe, "Two-sided confidence intervals for the single proportion" (1998)."""
     row = ee.score(
         table(np.arange(n) < right), task="classification", metrics="Accuracy", intervals=0.95
     ).metrics
-    assert np.allclose(row.select("lower", "upper").row(0), ends, atol=5e-5)
+    assert np.allclose(row.select("lower", "upper").row(0), bounds, atol=5e-5)
     assert np.allclose(clopper_pearson(right / n, n, 0.95), exact, atol=5e-5)
 
 
@@ -235,8 +235,8 @@ def test_f1_and_balanced_accuracy_follow_from_wilson(counts: tuple[int, int, int
     (f1,) = card.metrics.filter(pl.col("metric") == "F1", pl.col("label_value") == 1).rows(
         named=True
     )
-    ends = [2 * end / (1 + end) for end in wilson(tp / (tp + fp + fn), tp + fp + fn, Z)]
-    assert np.allclose((f1["lower"], f1["upper"]), ends, atol=1e-9)
+    bounds = [2 * end / (1 + end) for end in wilson(tp / (tp + fp + fn), tp + fp + fn, Z)]
+    assert np.allclose((f1["lower"], f1["upper"]), bounds, atol=1e-9)
     assert f1["trials"] is None  # F1 is not a share: gates take these bounds
     shares = [tp / (tp + fn), tn / (fp + tn)]
     low, high = zip(wilson(shares[0], tp + fn, Z), wilson(shares[1], fp + tn, Z), strict=True)
@@ -255,9 +255,11 @@ def test_f1_and_balanced_accuracy_follow_from_wilson(counts: tuple[int, int, int
 def test_means_of_labels_that_share_datums_are_resampled() -> None:
     """Labels of one datum are not independent."""
     truth = pl.DataFrame({"datum_id": np.repeat(np.arange(40), 2), "label_value": ["a", "b"] * 40})
-    found = truth.with_columns(score=pl.Series(np.repeat(np.arange(40) % 4 > 0, 2) * 0.8 + 0.1))
+    predictions = truth.with_columns(
+        score=pl.Series(np.repeat(np.arange(40) % 4 > 0, 2) * 0.8 + 0.1)
+    )
     asked: dict[str, Any] = {"task": "classification", "intervals": 0.95, "multilabel": True}
-    rows = ee.score(found, truth, metrics="Recall", **asked).metrics
+    rows = ee.score(predictions, truth, metrics="Recall", **asked).metrics
     label, macro = (
         rows.filter(pl.col("label_value") == "a").row(0, named=True),
         rows.filter(pl.col("average") == "macro").row(0, named=True),

@@ -38,34 +38,36 @@ class TestFiles:
     @pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
     def test_boxes_below_are_removed(self, ending: str, tmp_path: Path) -> None:
         sides = self.boxes()
-        found = ee.find_thresholds(*sides, metrics=["ThresholdAtCost"], miss_cost=0.6, draws=20)
+        result = ee.find_thresholds(*sides, metrics=["ThresholdAtCost"], miss_cost=0.6, draws=20)
         file = tmp_path / f"best.{ending}"
-        assert found.save(file) == 4
+        assert result.save(file) == 4
         card = ee.score(*sides, metrics=["Counts", "mAP"], score_thresholds=[0], thresholds=file)
         counts = card.metrics.filter(
             pl.col("metric") == "Counts", pl.col("iou_threshold").is_between(0.499, 0.501)
         )
-        rows = found.frame.filter(pl.col("average").is_null())
+        rows = result.frame.filter(pl.col("average").is_null())
         for statistic in ("tp", "fp", "fn"):
             ours = counts.filter(pl.col("statistic") == statistic).sort("label_value")["value"]
             assert ours.to_list() == rows.sort("label_value")[statistic].to_list()
         below = 300 - int(rows.select(pl.col("tp") + pl.col("fp")).sum().item())
         assert below > 0
-        said = f"predictions: {below} rows below the threshold of their label skipped."
-        assert said in card.notes
-        kept = sides[0].join(
-            found.table().with_columns(pl.col("threshold").cast(pl.Float32)), on="label_value"
+        message = f"predictions: {below} rows below the threshold of their label skipped."
+        assert message in card.notes
+        remaining = sides[0].join(
+            result.table().with_columns(pl.col("threshold").cast(pl.Float32)), on="label_value"
         )
-        kept = kept.filter(pl.col("score") >= pl.col("threshold")).drop("threshold", "label_key")
-        alone = ee.score(kept, sides[1], metrics=["mAP"])
+        remaining = remaining.filter(pl.col("score") >= pl.col("threshold")).drop(
+            "threshold", "label_key"
+        )
+        alone = ee.score(remaining, sides[1], metrics=["mAP"])
         assert alone.value("mAP", iou_threshold=0.5) == card.value("mAP", iou_threshold=0.5)
 
     def test_of_buckets_and_saved_runs(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        found, truth = self.boxes()
+        predictions, truth = self.boxes()
         given: dict[str, Any] = {"metrics": ["Counts"], "thresholds": {1: 0.4, "x": 0.2}}
-        sides = write_sides(Case((found, truth), {}), tmp_path)
+        sides = write_sides(Case((predictions, truth), {}), tmp_path)
         whole = ee.score(*sides, **given)
         in_buckets(monkeypatch)
         bounded = ee.score(*sides, **given, memory_limit="1GB", scratch=str(tmp_path / "s"))
@@ -101,14 +103,14 @@ class TestFiles:
         ).metrics
         for i, name in enumerate("xyz"):
             rows = several.filter(pl.col("label_value") == name)
-            told = dict(zip(rows["statistic"], rows["value"], strict=True))
+            by_name = dict(zip(rows["statistic"], rows["value"], strict=True))
             at = p[:, i] >= own[i]
-            assert (told["tp"], told["fp"]) == ((at & (y == i)).sum(), (at & (y != i)).sum())
+            assert (by_name["tp"], by_name["fp"]) == ((at & (y == i)).sum(), (at & (y != i)).sum())
         one = pl.DataFrame({"actual": y == 1, "score": p[:, 1]})
-        found = ee.find_thresholds(one, metrics="ThresholdAtRecall", draws=20)
-        chosen = ee.score(one, metrics=["Counts"], thresholds=found.table()).metrics
+        result = ee.find_thresholds(one, metrics="ThresholdAtRecall", draws=20)
+        chosen = ee.score(one, metrics=["Counts"], thresholds=result.table()).metrics
         tp = chosen.filter(pl.col("statistic") == "tp", pl.col("label_value"))["value"].item()
-        assert tp == found.frame["tp"].item()
+        assert tp == result.frame["tp"].item()
 
     def test_forms_and_refusals(self, tmp_path: Path) -> None:
         truth = self.boxes()
@@ -183,12 +185,12 @@ class TestNames:
     def test_files_have_names(self, tmp_path: Path) -> None:
         sides = TestFiles.boxes()
         labels = pl.DataFrame({"label_value": [0, 1, 2], "label_name": ["car", "bus", "2"]})
-        found = ee.find_thresholds(*sides, labels=labels, metrics="ThresholdAtMaxF", draws=20)
-        assert [line.split("  ")[1] for line in repr(found).splitlines()[3:7]] == [
+        result = ee.find_thresholds(*sides, labels=labels, metrics="ThresholdAtMaxF", draws=20)
+        assert [line.split("  ")[1] for line in repr(result).splitlines()[3:7]] == [
             "0 car", "1 bus", "2", "(all)",
         ]  # fmt: skip
         for ending in ("json", "csv", "parquet"):
-            found.save(tmp_path / f"t.{ending}")
+            result.save(tmp_path / f"t.{ending}")
             moved = [one.with_columns(pl.col("label_value") + 1) for one in sides]
             there = labels.with_columns(pl.col("label_value") + 1)
             ours, theirs = (
@@ -201,12 +203,12 @@ class TestNames:
 
 def test_labels_without_a_threshold() -> None:
     """Labels without ground truths are not in the file; each reason is reported."""
-    found, truth = TestFiles.boxes()
-    ghost = found[:5].with_columns(pl.lit(7, pl.Int64).alias("label_value"))
+    predictions, truth = TestFiles.boxes()
+    ghost = predictions[:5].with_columns(pl.lit(7, pl.Int64).alias("label_value"))
     rules = ["ThresholdAtMaxF", "ThresholdAtRecall", "ThresholdAtPrecision"]
     aims = {"target_recall": 0.2, "target_precision": 1.0}
     made = ee.find_thresholds(
-        pl.concat([found, ghost]), truth.tail(290), metrics=rules, **aims, draws=20
+        pl.concat([predictions, ghost]), truth.tail(290), metrics=rules, **aims, draws=20
     )
     assert 7 in made.frame["label_value"]
     assert 7 not in made.table("ThresholdAtMaxF")["label_value"]
@@ -217,7 +219,7 @@ def test_labels_without_a_threshold() -> None:
     assert any("threshold reaches" in note for note in made.notes)
     header, *_ = [line for line in repr(made).splitlines() if "rule" in line]
     assert header.endswith("kept")
-    one = ee.find_thresholds(found, truth, metrics="ThresholdAtMaxF", draws=20)
+    one = ee.find_thresholds(predictions, truth, metrics="ThresholdAtMaxF", draws=20)
     assert "kept" not in repr(one)
 
 
@@ -239,12 +241,12 @@ def test_labels_that_exclude_each_other() -> None:
     truth = pl.DataFrame({"datum_id": np.arange(60), "label_value": ["x", "y", "z"] * 20})
     given: dict[str, Any] = {"metrics": "ThresholdAtMaxF", "draws": 20}
     for several in (False, True):
-        found = ee.find_thresholds(scored, truth, **given, multilabel=several)
-        said = [note for note in found.notes if note.startswith("labels exclude")]
-        assert len(said) == (not several)
+        result = ee.find_thresholds(scored, truth, **given, multilabel=several)
+        notes = [note for note in result.notes if note.startswith("labels exclude")]
+        assert len(notes) == (not several)
         held = ee.score(
-            scored, truth, metrics=["Counts"], multilabel=several, thresholds=found.table()
+            scored, truth, metrics=["Counts"], multilabel=several, thresholds=result.table()
         ).metrics.filter(pl.col("statistic") == "tp")["value"]
-        own = found.frame.filter(pl.col("average").is_null())["tp"]
+        own = result.frame.filter(pl.col("average").is_null())["tp"]
         assert (held.to_list() == own.to_list()) is several
         assert held.sum() <= own.sum()

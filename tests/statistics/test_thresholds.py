@@ -157,14 +157,14 @@ def reaching(points: list[Point], threshold: float) -> Point | None:
 def check(name: str, seed: int) -> None:
     case = plain(name, seed)
     task = CASES[name][0]
-    found = ee.find_thresholds(
+    result = ee.find_thresholds(
         *case.sides, task=task, **case.options, **case.tables, **AIMS, draws=20, seed=seed
     )
     scores = scores_of(case)
     curves = curves_of(case, task, scores)
     rows = {
         (row["metric"], row["label_key"], row["label_value"]): row
-        for row in found.frame.iter_rows(named=True)
+        for row in result.frame.iter_rows(named=True)
         if row["average"] is None
     }
     assert rows
@@ -260,9 +260,9 @@ def test_intervals_are_of_weighted_datums() -> None:
             pl.col("area").is_null() | (pl.col("area") == "all"),
         )  # fmt: skip
         for metric in ("Precision", "Recall"):
-            ends = theirs.filter(pl.col("metric") == metric).select("lower", "upper").row(0)
+            bounds = theirs.filter(pl.col("metric") == metric).select("lower", "upper").row(0)
             name = metric.lower()
-            assert ends == (row[f"{name}_lower"], row[f"{name}_upper"]), (row, metric)
+            assert bounds == (row[f"{name}_lower"], row[f"{name}_upper"]), (row, metric)
 
 
 def test_a_sure_threshold_keeps_its_target_and_an_overfitted_one_does_not() -> None:
@@ -284,16 +284,16 @@ def test_thresholds_in_text_have_their_counts() -> None:
     scores = {"tied": np.full(40, 0.5), "close": close, "any": rng.random(40)}
     for name, score in scores.items():
         actual = rng.random(40) < score
-        found = ee.find_thresholds(pl.DataFrame({"actual": actual, "score": score}))
-        table = found._shown()
+        result = ee.find_thresholds(pl.DataFrame({"actual": actual, "score": score}))
+        table = result._shown()
         assert table.height == 6
         printed = table["threshold"].to_list()
         assert (len(printed[0]) == 6) == (name == "any")
-        for text, row in zip(printed, found.frame.iter_rows(named=True), strict=True):
+        for text, row in zip(printed, result.frame.iter_rows(named=True), strict=True):
             if row["threshold"] is not None:
                 at = score >= float(text)
                 assert ((at & actual).sum(), (at & ~actual).sum()) == (row["tp"], row["fp"]), name
-        assert all(text in repr(found) for text in printed)
+        assert all(text in repr(result) for text in printed)
 
 
 def test_refusals(tmp_path: Path) -> None:
@@ -311,11 +311,11 @@ def test_refusals(tmp_path: Path) -> None:
     unscored = ee.score(pl.DataFrame({"actual": ["a", "b"], "predicted": ["a", "a"]}))
     with refused("not_kept", ee.ResultError):
         ee.find_thresholds(unscored)
-    found = ee.find_thresholds(table)
+    result = ee.find_thresholds(table)
     with refused("ambiguous"):
-        found.save(tmp_path / "t.json")
+        result.save(tmp_path / "t.json")
     with refused("format_unknown"):
-        found.save(tmp_path / "t.txt", "ThresholdAtMaxF")
+        result.save(tmp_path / "t.txt", "ThresholdAtMaxF")
     box = {"xmin": [0.0], "ymin": [0.0], "xmax": [9.0], "ymax": [9.0]}
     truth = pl.DataFrame({"datum_id": [1], "label_value": ["a"], **box})
     card = ee.score(truth.with_columns(score=0.5), truth, metrics=["Counts"])

@@ -24,8 +24,8 @@ def table(ids: list[Any], prediction: Any, target: Any) -> pl.DataFrame:
 
 def judged(gate: str, earlier: ee.Scorecard, card: ee.Scorecard) -> Verdict:
     numbers = numbers_of(card), numbers_of(earlier)
-    (found,) = judge_gates(parse_gates([gate], ()), *numbers, compare=compare_with(earlier, card))
-    return found
+    (result,) = judge_gates(parse_gates([gate], ()), *numbers, compare=compare_with(earlier, card))
+    return result
 
 
 def shuffled(frame: pl.DataFrame, seed: int) -> pl.DataFrame:
@@ -63,10 +63,10 @@ def boxes() -> tuple[pl.DataFrame, pl.DataFrame, list[str], dict[str, Any]]:
 
 @pytest.mark.parametrize("made", [classes, boxes])
 def test_runs_in_another_row_order_are_identical(made: Any) -> None:
-    found, truth, metrics, options = made()
-    again = shuffled(found, 1), shuffled(truth, 2)
+    predictions, truth, metrics, options = made()
+    again = shuffled(predictions, 1), shuffled(truth, 2)
     rows = ee.compare(
-        ee.score(found, truth, metrics=metrics, **options),
+        ee.score(predictions, truth, metrics=metrics, **options),
         ee.score(*again, metrics=metrics, **options),
         draws=DRAWS,
     ).differences.filter(pl.col("difference").is_not_null())
@@ -88,8 +88,10 @@ def test_additional_rows_of_one_run_do_not_change_the_others() -> None:
     run = table(list(range(30)), ["a", "b", "b"] * 10, ["a", "b", "a"] * 10)
     more = pl.concat([run, table([99], ["b"], ["a"])])
     asked: dict[str, Any] = {"metrics": ["F1"], "draws": DRAWS}
-    found = ee.compare(run, more, common=True, **asked)
-    assert found.differences.select(ENDS).to_numpy().tolist() == [[0, 0]] * found.differences.height
+    result = ee.compare(run, more, common=True, **asked)
+    assert (
+        result.differences.select(ENDS).to_numpy().tolist() == [[0, 0]] * result.differences.height
+    )
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-9])
@@ -102,13 +104,13 @@ def test_errors_moved_by_a_constant(unit: float) -> None:
         table(list(range(200)), value * unit, target * unit).with_columns(label_key=pl.Series(key))
         for value in (off, off + 2.05)
     ]
-    found = ee.compare(*runs, metrics=["MAE", "MSE"], task="regression", draws=DRAWS)
-    rows = found.differences.filter(metric="MAE")
+    result = ee.compare(*runs, metrics=["MAE", "MSE"], task="regression", draws=DRAWS)
+    rows = result.differences.filter(metric="MAE")
     assert rows["difference"].to_list() == pytest.approx([2.05 * unit] * 3)
     assert rows["lower"].null_count() == rows["upper"].null_count() == 3
-    assert found.differences.filter(metric="MSE")["lower"].null_count() == 0
-    assert not any("alone" in note for note in found.notes)
-    assert found.differences["p"].max() == pytest.approx(1 / (DRAWS + 1))
+    assert result.differences.filter(metric="MSE")["lower"].null_count() == 0
+    assert not any("alone" in note for note in result.notes)
+    assert result.differences["p"].max() == pytest.approx(1 / (DRAWS + 1))
     assert set(rows["losses"].drop_nulls()) <= {100, 200}
 
 
@@ -136,10 +138,10 @@ def test_few_datums_are_not_noted_for_wilsons_interval() -> None:
 def test_a_gate_names_the_interval_that_tables_do_not_show() -> None:
     run = table(list(range(30)), ["a", "b"] * 15, ["a", "b"] * 14 + ["b", "b"])
     card = ee.score(run, metrics=["Accuracy"], intervals=0.95, draws=DRAWS)
-    (found,) = judge_gates(parse_gates(["Accuracy > 0.5 surely"], ()), numbers_of(card))
-    assert found.status == "passed"
-    assert found.lower < card.metrics.filter(metric="Accuracy")["lower"][0]
-    assert "Clopper" in found.reason
+    (result,) = judge_gates(parse_gates(["Accuracy > 0.5 surely"], ()), numbers_of(card))
+    assert result.status == "passed"
+    assert result.lower < card.metrics.filter(metric="Accuracy")["lower"][0]
+    assert "Clopper" in result.reason
 
 
 def test_zero_is_not_missing_if_lower_is_better() -> None:

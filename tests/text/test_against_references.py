@@ -87,8 +87,8 @@ def test_rouge_score(stems: bool, case: tuple[list[str], list[list[str]]]) -> No
     for name in TYPES:
         metric = "ROUGE" + name.removeprefix("rouge")
         for statistic, part in ((None, "fmeasure"), ("precision",) * 2, ("recall",) * 2):
-            found = values(card, metric, statistic)
-            assert found == [getattr(one[name], part) for one in wanted], (name, part, case)
+            result = values(card, metric, statistic)
+            assert result == [getattr(one[name], part) for one in wanted], (name, part, case)
 
 
 @settings(max_examples=15)

@@ -65,6 +65,6 @@ def test_null_texts_are_refused_with_a_remedy():
     with refused("null_values", side="table", column="text", count=1, rows=[1]):
         ee.score(table)
     labels = pl.DataFrame({"actual": ["a", None], "predicted": ["a", "b"]})
-    with pytest.raises(InputError) as found:
+    with pytest.raises(InputError) as error:
         ee.score(labels)
-    assert "nulls=" not in str(found.value)
+    assert "nulls=" not in str(error.value)

@@ -71,10 +71,10 @@ def rouge_l(ours: str, theirs: str) -> dict[str, float] | None:
     if all(letter in string.punctuation for letter in ours):
         return {"p": 0.0, "r": 0.0, "f": 0.0}
     try:
-        found: dict[str, float] = Rouge(metrics=["rouge-l"]).get_scores(ours, theirs)[0]["rouge-l"]
+        result: dict[str, float] = Rouge(metrics=["rouge-l"]).get_scores(ours, theirs)[0]["rouge-l"]
     except ValueError:
         return None
-    return found
+    return result
 
 
 def tokens(text: str) -> list[str | float]:

@@ -154,11 +154,11 @@ def test_texts_without_a_token_of_rouge_are_noted() -> None:
     texts = ["你好", "a", "привет мир", "?!", ""]
     card = score(texts, [[text] for text in texts], metrics=["ROUGE1"])
     assert values(card, "ROUGE1") == [0.0, 1.0, 0.0, 0.0, 0.0]
-    told = [one for one in card.findings if one.code == "no_rouge_words"]
-    assert [(one.count, one.message.split()[1]) for one in told] == [
+    findings = [one for one in card.findings if one.code == "no_rouge_words"]
+    assert [(one.count, one.message.split()[1]) for one in findings] == [
         (2, "predictions"), (2, "references"),
     ]  # fmt: skip
-    assert all(one.message.endswith(": 0, 2.") for one in told)
+    assert all(one.message.endswith(": 0, 2.") for one in findings)
     for quiet in ({"metrics": ["ROUGE1"], "rouge_tokenizer": "unicode"}, {"metrics": ["chrF"]}):
         card = score(texts, [[text] for text in texts], **quiet)
         assert values(card, quiet["metrics"][0])[:3] == [1.0, 1.0, 1.0]
@@ -250,9 +250,9 @@ def test_slices_sum_their_own_counts() -> None:
 
 def test_plain_calls() -> None:
     ours, theirs = ["the cat sat", "a dog"], [["a cat sat", "the dog sat"], "a dog"]
-    found = ee.rouge(ours, theirs, rouge_types=["rouge1"])
-    assert found == [{"rouge1": pytest.approx(2 / 3)}, {"rouge1": 1.0}]
-    assert ee.rouge(ours[0], theirs[0], rouge_types=["rouge1"]) == found[0]
+    result = ee.rouge(ours, theirs, rouge_types=["rouge1"])
+    assert result == [{"rouge1": pytest.approx(2 / 3)}, {"rouge1": 1.0}]
+    assert ee.rouge(ours[0], theirs[0], rouge_types=["rouge1"]) == result[0]
     assert ee.bleu(["a b c d"], ["a b c d"]) == [1.0]
     assert ee.bleu("a b", ["x", "a b"], weights=[0.5, 0.5]) == 1.0
     with pytest.raises(ee.InputError, match="same length: 2 and 1"):

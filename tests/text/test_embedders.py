@@ -59,8 +59,8 @@ def cosine(a: str, b: str) -> float | None:
 def wanted() -> list[float | None]:
     best = []
     for text, references in PAIRS.iter_rows():
-        known = [one for one in (cosine(text, other) for other in references) if one is not None]
-        best.append(max(known, default=None))
+        defined = [one for one in (cosine(text, other) for other in references) if one is not None]
+        best.append(max(defined, default=None))
     return best
 
 
@@ -93,7 +93,7 @@ def test_the_key_goes_into_one_header(
 ) -> None:
     key = "sk-verysecretverysecret"
     refused = (401, {}, {"error": {"message": f"bad {key}"}})
-    said = r"the key was refused \(HTTP 401: bad \[key\]\)"
+    message = r"the key was refused \(HTTP 401: bad \[key\]\)"
 
     def failing_once(body: dict[str, Any], before: int) -> Any:
         return None if before else (500, {}, {"error": f"no {key}"})
@@ -105,7 +105,7 @@ def test_the_key_goes_into_one_header(
         assert server.keys == [f"Bearer {key}"] * 2
     with (
         serving(fault=lambda body, before: refused) as server,
-        pytest.raises(ee.EndpointError, match=said) as caught,
+        pytest.raises(ee.EndpointError, match=message) as caught,
     ):
         score(server, api_key_env="MY_KEY", cache="other.sqlite")
     assert key not in str(caught.value)

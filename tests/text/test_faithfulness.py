@@ -161,8 +161,8 @@ def test_threshold() -> None:
     card = score(["a b c d."], [["a b x."]], faithfulness_threshold=0.6)
     assert card.value("RougeFaithfulness") == 0.0
     assert score(["a b c d."], [["a b x."]]).value("RougeFaithfulness") == 1.0
-    told = dict(card.metrics.select("metric", "parameters").rows())
-    assert told["RougeFaithfulness"] == '{"faithfulness_threshold": 0.6}'
-    assert told["BLEUFaithfulness"] is None
+    by_name = dict(card.metrics.select("metric", "parameters").rows())
+    assert by_name["RougeFaithfulness"] == '{"faithfulness_threshold": 0.6}'
+    assert by_name["BLEUFaithfulness"] is None
     with refused("option_value", ee.OptionError, value=1.5):
         score(["a"], [["a"]], faithfulness_threshold=1.5)

@@ -39,8 +39,8 @@ def test_continuous_eval() -> None:
         answers, [["x"]] * len(answers), dialect="continuous-eval", metrics=[*NAMES.values()]
     )
     for key, name in NAMES.items():
-        found = values(card, name)
-        for case, value in zip(cases, found, strict=True):
+        result = values(card, name)
+        for case, value in zip(cases, result, strict=True):
             if "i.e." in case["answer"]:  # there split after i.e. into three sentences
                 continue
             assert value == pytest.approx(case["flesch"][key], rel=1e-12), case["answer"]

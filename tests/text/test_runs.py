@@ -12,9 +12,9 @@ def test_plans_and_checks() -> None:
     table = pl.DataFrame(
         {"datum_id": range(3), "text": ["", "a b", "c"], "reference": [["a"], ["a b", "c"], ["d"]]}
     )
-    said = ee.explain(table, metrics=["ROUGE"], rouge_types=["rougeL"], use_stemmer=True)
-    assert "ROUGE ascii, stemmed; BLEU" in said
-    assert "metrics   ROUGEL" in said
+    plan = ee.explain(table, metrics=["ROUGE"], rouge_types=["rougeL"], use_stemmer=True)
+    assert "ROUGE ascii, stemmed; BLEU" in plan
+    assert "metrics   ROUGEL" in plan
     report = ee.check(table.rename({"text": "answer"}))
     assert report.recognised == {"table": {"answer": "text"}}
     assert any("1 empty prediction" in note for note in report.notes)

@@ -49,16 +49,16 @@ def test_ragas_vectors() -> None:
                 },
                 similarity_threshold=case["threshold"],
             )
-        (found,) = values(card, NAME)
+        (result,) = values(card, NAME)
         if case["value"] == "nan":
-            assert found is None
+            assert result is None
             assert card.per_datum["status"].to_list() == ["zero_vector"]
             assert card.metrics["reason"][0].endswith("all zeros")
         elif case.get("threshold") == 0.0:
             assert case["value"] == 0.0  # ragas treats a threshold of 0 as none
-            assert found == 1.0
+            assert result == 1.0
         else:
-            assert found == pytest.approx(case["value"], abs=1e-12)
+            assert result == pytest.approx(case["value"], abs=1e-12)
 
 
 @given(
@@ -75,12 +75,12 @@ def test_ragas_vectors() -> None:
 )
 def test_the_best_cosine(rows: list[tuple[list[float], list[list[float]]]]) -> None:
     table = {"embedding": [a for a, _ in rows], "reference_embedding": [b for _, b in rows]}
-    found = values(ee.score(table, task="text"), NAME)
-    for (ours, references), value in zip(rows, found, strict=True):
-        known = [one for one in (_cosine(ours, other) for other in references) if one is not None]
-        assert (value is None) == (not known)
-        if known:
-            assert value == pytest.approx(max(known), abs=1e-12)
+    result = values(ee.score(table, task="text"), NAME)
+    for (ours, references), value in zip(rows, result, strict=True):
+        defined = [one for one in (_cosine(ours, other) for other in references) if one is not None]
+        assert (value is None) == (not defined)
+        if defined:
+            assert value == pytest.approx(max(defined), abs=1e-12)
 
 
 def _cosine(a: list[float], b: list[float]) -> float | None:

@@ -44,14 +44,14 @@ def test_trackeval() -> None:
 
 
 def test_boxes_are_compared_by_default() -> None:
-    found, truth = (
+    predictions, truth = (
         side.drop_nulls("mask").with_columns(xmin=0.0, ymin=0.0, xmax=9.0, ymax=9.0)
         for side in sides()
     )
     metrics = ["MOTP"]
-    assert ee.score(found, truth, metrics=metrics).value("MOTP") == 1
-    told = ee.score(found, truth, metrics=metrics, iou_type="segm").value("MOTP")
-    plain = [side.drop("xmin", "ymin", "xmax", "ymax") for side in (found, truth)]
+    assert ee.score(predictions, truth, metrics=metrics).value("MOTP") == 1
+    told = ee.score(predictions, truth, metrics=metrics, iou_type="segm").value("MOTP")
+    plain = [side.drop("xmin", "ymin", "xmax", "ymax") for side in (predictions, truth)]
     assert told == ee.score(*plain, metrics=metrics).value("MOTP") < 1
 
 
@@ -61,10 +61,10 @@ def test_polygons_without_sizes() -> None:
 
 
 def test_rows_without_shape() -> None:
-    found, truth = sides()
+    predictions, truth = sides()
     with refused("geometry_missing", side="predictions", count=112, rows=[2]):
         ee.score(
-            found.drop("polygon").with_columns(xmin=0.0, ymin=0.0, xmax=9.0, ymax=9.0),
+            predictions.drop("polygon").with_columns(xmin=0.0, ymin=0.0, xmax=9.0, ymax=9.0),
             truth, datums=sizes(), iou_type="segm",
         )  # fmt: skip
 

@@ -54,10 +54,10 @@ def test_events() -> None:
 
 def test_errors_are_listed_switches_first(tmp_path: Path) -> None:
     sides = table(FOUND, "track_id", score=0.5), table(TRUTH, "object_id")
-    found = ee.find_errors(*sides)
-    assert found.rows is not None
+    result = ee.find_errors(*sides)
+    assert result.rows is not None
     keys = ("error", "frame", "object_id", "track_id", "previous_track_id", "xmin")
-    assert found.rows.select(*keys, "annotation_xmin").rows() == [
+    assert result.rows.select(*keys, "annotation_xmin").rows() == [
         ("switch", 4, 1, 8, 7, 0, 0),
         ("switch", 6, 1, 7, 8, 0, 0),
         ("false", 3, None, 5, None, 90, None),
@@ -68,7 +68,7 @@ def test_errors_are_listed_switches_first(tmp_path: Path) -> None:
     events = ee.score(*sides, metrics=["Outcomes"]).frame("outcomes")
     assert "xmin" not in events.columns
     with pytest.raises(ee.InputError, match="frames of sequences"):
-        found.write("cvat", tmp_path / "errors.xml")
+        result.write("cvat", tmp_path / "errors.xml")
 
 
 def test_a_fragment_is_not_a_switch() -> None:
@@ -227,24 +227,24 @@ FAULTS: dict[str, tuple[str, dict[str, Any]]] = {
 def test_tracks_that_would_match_otherwise_are_a_warning(fault: str, metric: str) -> None:
     kind, changed = FAULTS[fault]
     for seed, metrics in ((0, ["HOTA"]), (1, [metric])):
-        found, truth = tracks(seed, **changed)
-        card = ee.score(found, truth, metrics=metrics)
+        predictions, truth = tracks(seed, **changed)
+        card = ee.score(predictions, truth, metrics=metrics)
         assert [one.code for one in card.findings if one.severity == "warning"] == [kind]
-        assert ee.check(found, truth, metrics=metrics).warnings == [*card.warnings]
-    assert ee.diagnose(found, truth, metrics=metrics).frame.height
+        assert ee.check(predictions, truth, metrics=metrics).warnings == [*card.warnings]
+    assert ee.diagnose(predictions, truth, metrics=metrics).frame.height
     bounded = ee.score(*tracks(9, **changed), metrics=["HOTA"], memory_limit="1GB")
     assert [one.code for one in bounded.findings if one.severity == "warning"] == [kind]
 
 
 @pytest.mark.parametrize("step", [1, 2])
 def test_exchanged_sequences(step: int) -> None:
-    found, truth = tracks(0)
+    predictions, truth = tracks(0)
     turns = pl.DataFrame({"sequence": [*"abcd"], "next": [*"bcda"], "x": [0.0, 90.0, 900.0, 2e3]})
     four = [
         pl.concat([side, side.with_columns(pl.col("sequence").replace({"a": "c", "b": "d"}))])
         .join(turns, on="sequence")
         .with_columns(xmin=pl.col("xmin") + pl.col("x"), xmax=pl.col("xmax") + pl.col("x"))
-        for side in (found, truth)
+        for side in (predictions, truth)
     ]
     assert ee.score(*(side.drop("x", "next") for side in four)).warnings == ()
     moved = four[0]
@@ -278,34 +278,37 @@ def test_every_fifth_frame_of_one_side(few: str) -> None:
 
 def test_a_sequence_without_predictions_is_a_warning() -> None:
     """One of two sequences; in detection, an image with few objects may have none."""
-    found, truth = tracks(0)
-    card = ee.score(found.filter(pl.col("sequence") == "a"), truth)
+    predictions, truth = tracks(0)
+    card = ee.score(predictions.filter(pl.col("sequence") == "a"), truth)
     codes = [one.code for one in card.findings if one.severity == "warning"]
     assert codes == ["datums_without_predictions"]
 
 
 def test_frames_without_predictions_are_a_warning() -> None:
     """Only the first ten of each sequence are predicted."""
-    found, truth = tracks(0)
-    card = ee.score(found.filter(pl.col("frame") <= 10), truth)
+    predictions, truth = tracks(0)
+    card = ee.score(predictions.filter(pl.col("frame") <= 10), truth)
     (finding,) = (one for one in card.findings if one.severity == "warning")
     assert finding.code == "frames_without_predictions"
     assert (finding.facts["count"], finding.facts["of"]) == (38, 58)
-    assert ee.score(found.filter(pl.col("frame") <= 10), truth, where="frame <= 10").warnings == ()
+    assert (
+        ee.score(predictions.filter(pl.col("frame") <= 10), truth, where="frame <= 10").warnings
+        == ()
+    )
 
 
 @pytest.mark.parametrize("factor", [1 / 10, 1 / 3, 1 / 2, 2, 3, 10])
 def test_tracks_on_another_scale(factor: float) -> None:
-    found, truth = tracks(0, **{c: pl.col(c) * factor for c in CORNERS})
-    card = ee.score(found, truth)
+    predictions, truth = tracks(0, **{c: pl.col(c) * factor for c in CORNERS})
+    card = ee.score(predictions, truth)
     assert [one.code for one in card.findings if one.severity == "warning"] == ["boxes_apart"]
 
 
 def test_ground_truths_that_are_all_ignored_are_a_warning() -> None:
-    found, truth = tracks(0)
+    predictions, truth = tracks(0)
     for share, severity in ((0, "warning"), (0.5, "note")):
         counts = pl.int_range(pl.len()) < share * pl.len()
-        card = ee.score(found, truth.with_columns(considered=counts.cast(pl.Int8)))
+        card = ee.score(predictions, truth.with_columns(considered=counts.cast(pl.Int8)))
         (finding,) = (one for one in card.findings if one.code == "not_considered")
         assert finding.severity == severity
         assert (finding.count, finding.facts["of"]) == ((1 - share) * truth.height, truth.height)
@@ -315,12 +318,14 @@ def test_tracks_that_match_have_no_warning() -> None:
     """Nor do tracks whose first or last frames are missed, or a poor tracker's."""
     noise = np.random.default_rng(0)
     for seed in range(4):
-        found, truth = tracks(seed)
+        predictions, truth = tracks(seed)
         for kept in (
-            found,
-            found.filter(pl.col("frame") > 3),
-            found.filter(pl.col("frame") < 19),
-            found.filter(pl.col("track_id") == 1),
-            found.with_columns(pl.col(CORNERS) + 25 * pl.Series(noise.normal(size=found.height))),
+            predictions,
+            predictions.filter(pl.col("frame") > 3),
+            predictions.filter(pl.col("frame") < 19),
+            predictions.filter(pl.col("track_id") == 1),
+            predictions.with_columns(
+                pl.col(CORNERS) + 25 * pl.Series(noise.normal(size=predictions.height))
+            ),
         ):
             assert ee.score(kept, truth).warnings == ()

@@ -71,7 +71,7 @@ def images(rng: Rng, *, masks: bool = False, tensors: bool = False) -> Run:
     """Return lists of dicts: crowds, empty images, ties."""
     n, labels = int(rng.integers(1, 12)), int(rng.integers(1, 4))
     wrap = Tensor if tensors else np.asarray
-    found, truth = [], []
+    predictions, truth = [], []
     for _ in range(n):
         a, b = rng.integers(0, 6, 2) * (rng.random(2) < 0.8)
         sides = []
@@ -87,9 +87,9 @@ def images(rng: Rng, *, masks: bool = False, tensors: bool = False) -> Run:
             sides.append(one)
         scores = rng.integers(1, 6, a) / 8
         sides[0]["scores"] = wrap(scores.astype(np.float32))
-        found.append(sides[0])
+        predictions.append(sides[0])
         truth.append(sides[1])
-    return Run((found, truth), _slice, n, {"task": "detection", "dialect": "coco"})
+    return Run((predictions, truth), _slice, n, {"task": "detection", "dialect": "coco"})
 
 
 def classes(rng: Rng) -> Run:
@@ -127,11 +127,11 @@ def maps(rng: Rng) -> Run:
 def texts(rng: Rng) -> Run:
     n = int(rng.integers(1, 12))
     words = np.array(["the", "cat", "sat", "on", "a", "mat"])
-    found, truth = (
+    predictions, truth = (
         [" ".join(rng.choice(words, rng.integers(1, 9))) for _ in range(n)] for _ in range(2)
     )
     several = [[one, "a cat"] for one in truth] if rng.random() < 0.5 else truth
-    return Run((found, several), _slice, n, {"task": "text"})
+    return Run((predictions, several), _slice, n, {"task": "text"})
 
 
 def rankings(rng: Rng) -> Run:

@@ -67,11 +67,11 @@ def test_names() -> None:
 
 
 def test_names_that_would_collide() -> None:
-    found = ee.score(CLASSES, metrics=["F1"]).to_dict(labels=True)
-    alike = [name for name in found if name.startswith("F1/a_b")]
+    result = ee.score(CLASSES, metrics=["F1"]).to_dict(labels=True)
+    alike = [name for name in result if name.startswith("F1/a_b")]
     assert len(alike) == 3
     assert all(re.fullmatch(r"F1/a_b\.[0-9a-f]{6}", name) for name in alike)
-    assert "F1/_" in found
+    assert "F1/_" in result
     assert alike == [name for name in ee.score(CLASSES).to_dict(labels=True) if name in alike]
 
 

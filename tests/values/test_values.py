@@ -42,7 +42,7 @@ def wide(n: int, seed: int, gaps: float = 0.0) -> pl.DataFrame:
 
 
 def numpy_statistics(values: np.ndarray) -> dict[str, float]:
-    found = {
+    result = {
         "mean": values.mean(),
         "sum": values.sum(),
         "median": np.median(values),
@@ -50,7 +50,7 @@ def numpy_statistics(values: np.ndarray) -> dict[str, float]:
         "min": values.min(),
         "max": values.max(),
     }
-    return found | {
+    return result | {
         name: np.percentile(values, float(name[1:])) for name in EVERY if name[0] == "p"
     }
 
@@ -126,9 +126,9 @@ def test_differences_of_shares_are_tangos_only_of_unweighted_means() -> None:
             for name, low, high in rows.select("statistic", "lower", "upper").rows()
         }
 
-    found = bounds_of(*runs)
-    assert found.pop("mean") == (pytest.approx(0.824757, abs=1e-6), 1.0)
-    assert {*found.values()} == {(None, None)}
+    result = bounds_of(*runs)
+    assert result.pop("mean") == (pytest.approx(0.824757, abs=1e-6), 1.0)
+    assert {*result.values()} == {(None, None)}
     weight = pl.Series("weight", [1000.0] + [1.0] * 39)
     assert {*bounds_of(*(run.with_columns(weight) for run in runs)).values()} == {(None, None)}
 
@@ -148,10 +148,10 @@ def test_extreme_values_have_no_interval(statistic: str) -> None:
             "reason"
         ]
         assert told.null_count() == 0
-    found = ee.compare(first, second, **how).differences.filter(statistic=statistic)
-    made = found.select("lower", "upper", "se", "detectable")
-    assert made.null_count().row(0) == (found.height,) * 4
-    assert found["p"].null_count() == 0
+    result = ee.compare(first, second, **how).differences.filter(statistic=statistic)
+    made = result.select("lower", "upper", "se", "detectable")
+    assert made.null_count().row(0) == (result.height,) * 4
+    assert result["p"].null_count() == 0
 
 
 QUESTIONS = {
@@ -176,8 +176,8 @@ def test_values_of_0_and_1_are_proportions(name: str, shape: str) -> None:
     card = ee.score(table, **how)
     (row,) = card.metrics.iter_rows(named=True)
     assert row["trials"] == trials
-    told = [one for one in card.findings if one.code == "values_of_0_and_1"]
-    assert len(told) == (name in ("integers", "floats"))
+    notes = [one for one in card.findings if one.code == "values_of_0_and_1"]
+    assert len(notes) == (name in ("integers", "floats"))
     for one in ({"weight": [2.0, 1.0, 1.0, 1.0]}, {"datum_id": [0, 0, 1, 2], "epoch": range(4)}):
         changed = table.with_columns(**{key: pl.Series(some) for key, some in one.items()})
         assert ee.score(changed, **how).metrics["trials"].to_list() == [None]
@@ -353,8 +353,8 @@ class TestVerdicts:
         )
         gates = parse_gates(["x >= 2.5 surely", "y.p95 <= 1", "z[lang=*] >= 0.5", "x.p95 >= 5"])
         refuse_unknown(gates, make_plan(Options(), "values"))
-        found = [one.status for one in judge_gates(gates, numbers_of(card))]
-        assert found == ["passed", "failed", "passed", "passed", "passed"]
+        result = [one.status for one in judge_gates(gates, numbers_of(card))]
+        assert result == ["passed", "failed", "passed", "passed", "passed"]
 
     def test_a_command_with_a_gate(self, tmp_path: Path) -> None:
         table = tmp_path / "scores.csv"
@@ -369,9 +369,9 @@ class TestVerdicts:
         second = first.with_columns(
             x=pl.col("x") + pl.Series(np.random.default_rng(1).random(200)), y=pl.col("y") * 2
         )
-        found = ee.compare(first, second, task="values", better={"x": "lower"})
-        assert found.directions == {"x": "lower", "y": "neither", "z": "neither"}
-        assert re.search(r"(better|worse)\s+than", str(found))
+        result = ee.compare(first, second, task="values", better={"x": "lower"})
+        assert result.directions == {"x": "lower", "y": "neither", "z": "neither"}
+        assert re.search(r"(better|worse)\s+than", str(result))
         unknown = ee.compare(first, second, task="values")
         assert {*unknown.directions.values()} == {"neither"}
         assert not re.search(r"(better|worse)\s+than", str(unknown))
@@ -397,9 +397,9 @@ class TestVerdicts:
         for seed in (7, 8):
             table = wide(60, seed).sort("datum_id").rename({"x": "fluency"})
             runs.append(ee.score(table, **how).save(tmp_path / str(seed)))
-        found = ee.compare(*runs)
-        assert found.directions["fluency"] == "higher"
-        assert set(found.differences["statistic"]) == {"mean", "p95"}
+        result = ee.compare(*runs)
+        assert result.directions["fluency"] == "higher"
+        assert set(result.differences["statistic"]) == {"mean", "p95"}
         ee.report(ee.load(runs[0]), tmp_path / "page.html")
         assert "fluency" in (tmp_path / "page.html").read_text()
 
@@ -415,8 +415,8 @@ def test_a_metric_of_only_one_run_is_named() -> None:
     first = pl.DataFrame(
         {"datum_id": range(30), "s": np.linspace(0, 1, 30), "ok": [True, False] * 15}
     )
-    found = ee.compare(first, first.rename({"s": "S"}), task="values")
-    (note,) = [one for one in found.notes if "not all runs" in one]
+    result = ee.compare(first, first.rename({"s": "S"}), task="values")
+    (note,) = [one for one in result.notes if "not all runs" in one]
     assert "s of a" in note
     assert "S of b" in note
     same = ee.compare(first, first, task="values")
