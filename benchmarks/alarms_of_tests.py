@@ -227,9 +227,9 @@ def table(stored: dict[str, Any]) -> str:
         best = [counts[f"{kind} best"] / n for kind in ("alarms", "power")]
         for test in case.tests:
             alarms, power = (counts[f"{kind} {test}"] / n for kind in ("alarms", "power"))
-            marks = " !" if alarms > most else "", " !" if power < best[1] - 0.03 else ""
+            flags = " !" if alarms > most else "", " !" if power < best[1] - 0.03 else ""
             lines.append(
-                f"| {name} | {test} | {alarms:.3f}{marks[0]} | {power:.3f}{marks[1]}"
+                f"| {name} | {test} | {alarms:.3f}{flags[0]} | {power:.3f}{flags[1]}"
                 f" | {best[0]:.3f} | {best[1]:.3f} |"
             )
     lines += ["", "| gate at its bound | false passes (nominal 0.025) |", "| --- | ---: |"]

@@ -4,7 +4,7 @@
         [--workers N] [--write-docs]
 
 Every set has its own ground truths and two runs over them. A test at 5 % finds 5 % of equal runs
-different. Of other runs it finds as many as the smallest detectable difference predicts: at that
+different. Among other runs it finds as many as the smallest detectable difference predicts: at that
 difference, four in five sets.
 """
 

@@ -106,7 +106,7 @@ def sklearn_calls(module: Any, rows: int) -> Iterator[tuple[str, Call]]:
 
 def torchmetrics_calls(module: Any, rows: int) -> Iterator[tuple[str, Call]]:
     """Return each class of torchmetrics: updates in batches, and compute."""
-    kept = (lambda x: x) if module.__name__.startswith("evalengine") else tensors()
+    convert = (lambda x: x) if module.__name__.startswith("evalengine") else tensors()
     rng = np.random.default_rng(2)
     truth = rng.integers(0, CLASSES, rows)
     guess = np.where(rng.random(rows) < 0.7, truth, rng.integers(0, CLASSES, rows))
@@ -116,8 +116,8 @@ def torchmetrics_calls(module: Any, rows: int) -> Iterator[tuple[str, Call]]:
     wide /= wide.sum(axis=1, keepdims=True)
     cut = np.array_split(np.arange(rows), min(BATCHES, rows))
 
-    def whole(make: Callable[[], Any], preds: Any, target: Any) -> Call:
-        batches = [(kept(preds[at]), kept(target[at])) for at in cut]
+    def run_all(make: Callable[[], Any], preds: Any, target: Any) -> Call:
+        batches = [(convert(preds[at]), convert(target[at])) for at in cut]
 
         def call() -> Any:
             metric = make()
@@ -135,18 +135,18 @@ def torchmetrics_calls(module: Any, rows: int) -> Iterator[tuple[str, Call]]:
         ("CohenKappa", lambda: module.CohenKappa(**many)),
     )
     for name, make in classes:
-        yield name, whole(make, guess, truth)
-    yield "AUROC, exact", whole(lambda: module.AUROC(task="binary"), score, yes)
+        yield name, run_all(make, guess, truth)
+    yield "AUROC, exact", run_all(lambda: module.AUROC(task="binary"), score, yes)
     yield (
         "AveragePrecision, exact",
-        whole(lambda: module.AveragePrecision(task="binary"), score, yes),
+        run_all(lambda: module.AveragePrecision(task="binary"), score, yes),
     )
-    yield "AUROC, 10 classes, exact", whole(lambda: module.AUROC(**many), wide, truth)
+    yield "AUROC, 10 classes, exact", run_all(lambda: module.AUROC(**many), wide, truth)
     yield (
         "CalibrationError, 10 classes",
-        whole(lambda: module.CalibrationError(**many), wide, truth),
+        run_all(lambda: module.CalibrationError(**many), wide, truth),
     )
-    images = boxes(max(4, rows // 1000), kept)
+    images = boxes(max(4, rows // 1000), convert)
 
     detector = getattr(module, "MeanAveragePrecision", None)
     if detector is None:
@@ -167,7 +167,7 @@ def tensors() -> Callable[[Any], Any]:
     return torch.from_numpy
 
 
-def boxes(n_images: int, kept: Callable[[Any], Any]) -> list[tuple[Any, Any]]:
+def boxes(n_images: int, convert: Callable[[Any], Any]) -> list[tuple[Any, Any]]:
     """Return batches of ten images, 30 predictions and 8 ground truths each, of 10 classes."""
     rng = np.random.default_rng(3)
 
@@ -177,8 +177,12 @@ def boxes(n_images: int, kept: Callable[[Any], Any]) -> list[tuple[Any, Any]]:
         of = rng.integers(0, 8, 30)
         near = true[of] + rng.uniform(-9, 9, (30, 4))  # corners stay in order
         labels = rng.integers(0, CLASSES, 8)
-        preds = {"boxes": kept(near), "scores": kept(rng.random(30)), "labels": kept(labels[of])}
-        return preds, {"boxes": kept(true), "labels": kept(labels)}
+        preds = {
+            "boxes": convert(near),
+            "scores": convert(rng.random(30)),
+            "labels": convert(labels[of]),
+        }
+        return preds, {"boxes": convert(true), "labels": convert(labels)}
 
     found = [image() for _ in range(max(1, n_images // 10) * 10)]
     return [

@@ -57,8 +57,8 @@ SIZES = {
 
 def folder_of(size: str, *, shuffle: bool, string_ids: bool, string_labels: bool) -> str:
     """Return the name of a variant's folder: `small`, `small-shuffled`, `small-string-ids`, ..."""
-    marks = {"shuffled": shuffle, "string-ids": string_ids, "string-labels": string_labels}
-    return "-".join([size, *(mark for mark, on in marks.items() if on)])
+    flags = {"shuffled": shuffle, "string-ids": string_ids, "string-labels": string_labels}
+    return "-".join([size, *(mark for mark, on in flags.items() if on)])
 
 
 def draw(size: Size, seed: int) -> tuple[np.ndarray, Objects, Detections]:
@@ -170,15 +170,15 @@ def make(
     string_labels: bool = False,
 ) -> Path:
     """Write one set, unless it exists, and return its folder."""
-    marks = {"shuffle": shuffle, "string_ids": string_ids, "string_labels": string_labels}
-    folder = root / folder_of(size, **marks)
+    flags = {"shuffle": shuffle, "string_ids": string_ids, "string_labels": string_labels}
+    folder = root / folder_of(size, **flags)
     done = folder / f".seed-{seed}"
     if done.exists():
         return folder
     folder.mkdir(parents=True, exist_ok=True)
     for stale in folder.glob(".seed-*"):
         stale.unlink()
-    frames = tables(SIZES[size], seed, **marks)
+    frames = tables(SIZES[size], seed, **flags)
     for name, frame in frames.items():
         frame.write_parquet(folder / f"{name}.parquet")
     if not (string_ids or string_labels):

@@ -392,7 +392,7 @@ def pinned(commit: str) -> Path:
     return interpreter
 
 
-def lacks(commit: str, work: Work) -> bool:
+def is_missing(commit: str, work: Work) -> bool:
     """Return whether a commit is older than the feature of a work."""
     if not work.since:
         return False
@@ -434,7 +434,7 @@ def run_pins(names: Sequence[str], runs: int, pins: Sequence[str], write_docs: b
             print(f"run {run + 1}: {work.name}", file=sys.stderr)
             for name, interpreter in interpreters.items():
                 key = work.name, name
-                if key in failed or (name != "checkout" and lacks(name, work)):
+                if key in failed or (name != "checkout" and is_missing(name, work)):
                     continue
                 try:
                     one = time_once(work, interpreter, kernels.get(name))
@@ -468,7 +468,7 @@ def page(
     medians: Mapping[tuple[str, str], Mapping[str, float]],
     where: str,
 ) -> str:
-    """Format CPU seconds, wall seconds and memory, with a hyphen for works that a pin lacks."""
+    """Format CPU seconds, wall seconds and memory, with a hyphen for missing works."""
 
     def row(cells: Iterable[str]) -> str:
         return f"| {' | '.join(cells)} |"

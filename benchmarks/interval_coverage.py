@@ -74,7 +74,7 @@ class Found:
         return float(gap.mean() / np.mean(spread))
 
 
-def ends(row: dict[str, Any], units: float) -> dict[str, tuple[float, float]]:
+def derived_bounds(row: dict[str, Any], units: float) -> dict[str, tuple[float, float]]:
     """Derive other intervals from percentiles, all of metrics from 0 to 1.
 
     ``units`` is the number of clusters; infinite without.
@@ -120,7 +120,7 @@ def sampled(study: Study, size: int, n_sets: int, draws: int) -> Iterator[Seen]:
             for one in study.numbers:
                 for j, row in enumerate(found[one.metric]):
                     defined = row["lower"] is not None
-                    made = ends(row, units) if defined else dict.fromkeys(FROM_DRAWS)
+                    made = derived_bounds(row, units) if defined else dict.fromkeys(FROM_DRAWS)
                     for method, both in made.items():
                         yield (one.title, kind, size, method), j, row, both, truth[one.metric][j]
             if kind == WITH:
@@ -157,7 +157,7 @@ def agree(
             for row, plain in zip(rows, found[metric], strict=True):
                 if row["lower"] is not None:
                     own = row["lower"], row["upper"]
-                    assert np.allclose(own, ends(plain, units)[method], atol=1e-12), (
+                    assert np.allclose(own, derived_bounds(plain, units)[method], atol=1e-12), (
                         metric,
                         method,
                     )

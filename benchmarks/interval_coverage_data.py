@@ -1,7 +1,7 @@
 """Populations with known values, and samples of them, for benchmarks/interval_coverage.py.
 
 Either every value follows from the distribution of rows, or the population is finite, its values
-are computed from all of it, and samples are drawn from it with replacement. All random numbers come
+are computed from all of it, and samples are taken from it with replacement. All random numbers come
 from the given NumPy generator.
 """
 

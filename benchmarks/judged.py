@@ -99,7 +99,7 @@ def judged(folder: Path, requests: int, concurrency: int, latency: float) -> tup
     return seconds
 
 
-def told(name: str, runs: list[tuple[float, float]], floor: float | None = None) -> None:
+def print_seconds(name: str, runs: list[tuple[float, float]], floor: float | None = None) -> None:
     wall, cpu = (statistics.median(column) for column in zip(*runs, strict=True))
     against = "" if floor is None else f", {wall / floor:.2f} times the floor of {floor:.1f} s"
     print(f"{name}: wall {wall:.2f} s, CPU {cpu:.2f} s{against} (median of {len(runs)})")
@@ -119,13 +119,15 @@ def main() -> None:
         path = folder / "verdicts.parquet"
         table(given.verdicts, path)
         scored(path)
-        told(f"{given.verdicts:,} verdicts scored", [scored(path) for _ in range(given.runs)])
+        print_seconds(
+            f"{given.verdicts:,} verdicts scored", [scored(path) for _ in range(given.runs)]
+        )
     several = []
     for _ in range(given.runs):
         with tempfile.TemporaryDirectory() as name:
             several.append(judged(Path(name), given.requests, given.concurrency, given.latency))
     floor = math.ceil(given.requests / given.concurrency) * given.latency
-    told(f"{given.requests:,} requests, {given.concurrency} at once", several, floor)
+    print_seconds(f"{given.requests:,} requests, {given.concurrency} at once", several, floor)
 
 
 if __name__ == "__main__":

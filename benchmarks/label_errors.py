@@ -143,9 +143,9 @@ def plant(folder: Path, seed: int = 5) -> dict[str, set[Any]]:
             seen = None
             if rng.random() < 0.85:
                 off = box + rng.normal(0, 0.05, 4) * np.r_[size, size]
-                said = label if rng.random() < 0.95 else int(rng.integers(1, 6))
-                score = float(rng.beta(6, 2) if said == label else rng.beta(3, 3))
-                seen = add(found, image, said, off, score=round(score, 4)) - 1
+                predicted = label if rng.random() < 0.95 else int(rng.integers(1, 6))
+                score = float(rng.beta(6, 2) if predicted == label else rng.beta(3, 3))
+                seen = add(found, image, predicted, off, score=round(score, 4)) - 1
             kind = rng.choice(["", "swap", "shift", "double", "lost"], p=[0.96, *[0.01] * 4])
             if kind == "lost" and seen is not None:
                 planted["prediction"].add(seen)

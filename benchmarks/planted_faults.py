@@ -55,9 +55,11 @@ def boxes(seed: int, n: int = 240) -> Tables:
     )
     found = np.flatnonzero(rng.random(m) < 0.9)
     near = box[found] + rng.normal(0, 0.04, (found.size, 4)) * np.c_[size, size][found]
-    said = np.where(rng.random(found.size) < 0.03, rng.choice(LABELS, found.size), label[found])
+    predicted = np.where(
+        rng.random(found.size) < 0.03, rng.choice(LABELS, found.size), label[found]
+    )
     hits = pl.DataFrame(
-        {"datum_id": images["datum_id"][of[found]], "label_value": said,
+        {"datum_id": images["datum_id"][of[found]], "label_value": predicted,
          **dict(zip(CORNERS, near.T, strict=True)), "score": rng.beta(6, 2, found.size)}
     )  # fmt: skip
     k = n // 2
@@ -477,23 +479,23 @@ def print_readings() -> None:
     """Print a row per fault: the severity of its rule, and whether any warns about sound tables."""
     print("| read wrong | rule | found as | sound tables |\n|---|---|---|---|")
     for name, code, sound, wrong, options in readings():
-        said = []
+        results = []
         for tables in (wrong, sound):
             try:
                 card = ee.check(*tables, **options)
             except ChecksFailed as refused:
-                said.append({one.kind: "problem" for one in refused.problems})
+                results.append({one.kind: "problem" for one in refused.problems})
             else:
-                answers = {one.code: one.severity for one in card.findings}
-                said.append({k: v for k, v in answers.items() if k == code or v == "warning"})
-        quiet = ", ".join(said[1]) or "quiet"
-        print(f"| {name} | {code} | {said[0].get(code, 'not found')} | {quiet} |")
+                severities = {one.code: one.severity for one in card.findings}
+                results.append({k: v for k, v in severities.items() if k == code or v == "warning"})
+        quiet = ", ".join(results[1]) or "quiet"
+        print(f"| {name} | {code} | {results[0].get(code, 'not found')} | {quiet} |")
 
 
 def place(found: pl.DataFrame, words: Words) -> int | None:
     """Return the rank of the finding that names the fault, from 1; None if there is none."""
-    for at, said in enumerate(found["finding"], 1):
-        if any(all(word in said for word in one) for one in words):
+    for at, finding in enumerate(found["finding"], 1):
+        if any(all(word in finding for word in one) for one in words):
             return at
     return None
 
@@ -521,24 +523,24 @@ def unbroken(seeds: int = 4) -> Iterator[tuple[str, int, list[str]]]:
     tasks = {"detection": boxes, "classification": labelled, "retrieval": ranked, "text": answers,
              "segmentation": mapped}  # fmt: skip
     for task, make in tasks.items():
-        said: list[str] = []
+        findings: list[str] = []
         for seed in range(1000, 1000 + seeds):
             tables = make(seed)
             if task == "retrieval":
                 tables = {k: v.rename({"datum_id": "query_id"}) for k, v in tables.items()}
             found = ee.diagnose(tables[P], tables[G], datums=tables["datums"], task=task).frame
             some = found.filter(~pl.col("finding").str.contains("^(datum |[a-z ]+ \\()"))
-            said += some["finding"].to_list()
-        yield task, seeds, said
+            findings += some["finding"].to_list()
+        yield task, seeds, findings
 
 
 def print_measured(*, distracted: bool) -> None:
     """Print one row per fault, and the counts."""
     print("| task | planted | named | first finding | CPU s |\n|---|---|---:|---|---:|")
     places = []
-    for task, name, at, said, spent in measured(distracted=distracted):
+    for task, name, at, finding, spent in measured(distracted=distracted):
         places.append(at)
-        short = said[:90].splitlines()[0]
+        short = finding[:90].splitlines()[0]
         print(f"| {task} | {name} | {at or 'no'} | {short} | {spent:.2f} |", flush=True)
     first = sum(at == 1 for at in places)
     three = sum(at is not None and at <= 3 for at in places)

@@ -10,7 +10,7 @@ writes `benchmarks/.data/retrieval/<section>/`, with the suffix `-<scale>` unles
   and qrels.txt are the same rows in trec_eval's format. Scores within a query are distinct and
   exact in single precision, so that ties cannot favour any contender.
 - texts: table.parquet (query_id, retrieved, relevant), lists of 20 and 5 texts per query of 300
-  words in sentences, with Zipf frequencies of words. Of the retrieved texts, 4 are a relevant one
+  words in sentences, with Zipf frequencies of words. 4 retrieved texts are a relevant one
   with 5 to 50 percent of the words replaced; none to all of the relevant ones are included as in
   a conversation, after a date and a speaker; the rest are unrelated.
 

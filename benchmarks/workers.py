@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     at = [began]
     walls: dict[str, float] = {}
 
-    def told(step: str) -> None:
+    def on_step(step: str) -> None:
         if step in _BEGINNINGS:
             now = time.perf_counter()
             walls[_BEGINNINGS[step]] = now - at[0]
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         threads=options.child,
         memory_limit=options.limit,
         scratch=str(options.folder / "scratch"),
-        progress=told,
+        progress=on_step,
     )
     end = time.perf_counter()
     walls[STEPS[2]] = end - at[0]

@@ -111,7 +111,7 @@ def described(metric: Metric) -> Iterator[str]:
     better = metric.better
     low, high = metric.range
     direction = f"{better} is better" if better in ("higher", "lower") else "no direction"
-    said = {
+    properties = {
         "range": f"{low:g} to {high:g}, {direction}",
         "averages": code(metric.averages),
         "frame": "" if metric.frame == "metrics" else f"`{metric.frame}`",
@@ -119,7 +119,7 @@ def described(metric: Metric) -> Iterator[str]:
         "also written": code(metric.aliases),
         "source": plain(metric.source),
     }
-    yield "\n".join(f"- {name}: {value}" for name, value in said.items() if value)
+    yield "\n".join(f"- {name}: {value}" for name, value in properties.items() if value)
 
 
 def formula(metric: Metric) -> str:

@@ -28,14 +28,14 @@ LEFT_OUT = {
     "segmentation": ["BoundaryF1", "HausdorffDistance", "ASSD", "NSD"],
     "text": ["ROUGE2", "ROUGELsum", "chrF"],
 }  # fmt: skip
-"""Metrics that are left out because another metric of the task is resampled in the same way."""
+"""Metrics that are skipped because another metric of the task is resampled in the same way."""
 _NUMBERS = ["value", "support", "scored", "reason", *ESTIMATES, "trials", *CORRECTED]
 
 
 def of_each_kind(name: str, case: Case) -> Case:
     """Keep one metric of each group that one module computes from the same needs.
 
-    For tests of what intervals do with a value; other tests check the resamples of all metrics.
+    For tests of intervals of any value; other tests check the resamples of all metrics.
     """
     kinds: dict[Any, str] = {}
     for one in case.options.get("metrics", ()):
@@ -59,12 +59,12 @@ def drawn(name: str, seed: int) -> Case:
     asked = case.options.get("metrics")
     task = CASES[name][0]
     if asked is not None:
-        kept = [one for one in asked if metrics.get(task, one).frame == "metrics"]
-        kept = [one for one in kept if one not in LEFT_OUT.get(task, ())]
-        asks = replace(case, options={**case.options, "metrics": kept})
+        names = [one for one in asked if metrics.get(task, one).frame == "metrics"]
+        names = [one for one in names if one not in LEFT_OUT.get(task, ())]
+        asks = replace(case, options={**case.options, "metrics": names})
         carried = parts.fitted(asks, task).metrics
-        kept = [one.name for one in carried if one.name in kept]
-        case = replace(case, options={**case.options, "metrics": kept})
+        names = [one.name for one in carried if one.name in names]
+        case = replace(case, options={**case.options, "metrics": names})
     if task != "detection" and name != "segments":
         return case
     if case.options["dialect"] in ("valor-lite", "nuscenes"):
@@ -135,15 +135,15 @@ def clustered(case: Case, of: Callable[[Any], str]) -> Case:
     return replace(case, tables={**case.tables, "datums": clusters})
 
 
-def are_percentiles(ends: np.ndarray, values: np.ndarray, level: float) -> np.ndarray:
+def are_percentiles(bounds: np.ndarray, values: np.ndarray, level: float) -> np.ndarray:
     """Return whether the bounds of each value are percentiles of its resamples, bool [rows].
 
     With few datums percentiles are wider: by Student's t of some number of datums below 20.
     """
-    fits = np.isnan(ends).all(axis=1)
+    fits = np.isnan(bounds).all(axis=1)
     for units in (np.inf, *range(2, 20)):
         z = resample_quantile(level, np.full(1, units), 1)
         low, high = np.nanquantile(values, tails(z)[:, 0], axis=0)
         result = np.stack([low, high], axis=1)
-        fits |= np.isclose(ends, result, rtol=1e-9, atol=1e-9).all(axis=1)
+        fits |= np.isclose(bounds, result, rtol=1e-9, atol=1e-9).all(axis=1)
     return fits

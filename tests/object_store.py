@@ -136,8 +136,8 @@ class _Handler(FileHandler):
             headers = {"ETag": '"e"', "Last-Modified": formatdate(0, usegmt=True)}
             if wanted is not None:
                 status = 206
-                body, told = part_of(body, wanted)
-                headers.update(told)
+                body, content_range = part_of(body, wanted)
+                headers.update(content_range)
         self.server.sent += len(body) if send else 0
         self.send(status, headers, body, body if send else b"")
 

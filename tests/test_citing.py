@@ -351,7 +351,9 @@ def felid(rows):
 """
 
 
-def test_a_line_runs_no_code_and_reads_no_file(tmp_path: Path, monkeypatch, capsys) -> None:
+def test_verifying_a_line_runs_no_code_and_reads_no_file(
+    tmp_path: Path, monkeypatch, capsys
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     Path("strangers_metrics.py").write_text(OWN, "utf-8")

@@ -80,7 +80,7 @@ def test_other_metrics_are_unaffected():
         ),
     ],
 )
-def test_refusals_name_what_was_written(metric, message):
+def test_refusals_quote_the_name(metric, message):
     with refused(**message):
         ee.score(PREDICTIONS, TRUTHS, metrics=[metric])
 

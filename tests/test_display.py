@@ -186,7 +186,7 @@ class TestTable:
     def test_no_numbers(self) -> None:
         assert "no numbers" in shown(fabricated.card([]))
 
-    def test_an_ascii_stream_gets_stand_ins(self) -> None:
+    def test_an_ascii_stream_gets_replacements(self) -> None:
         raw = io.BytesIO()
         out = io.TextIOWrapper(raw, encoding="ascii")
         show(fabricated.card(notes=("naïve",)), "table", out)
@@ -238,7 +238,7 @@ class TestCoco:
 class TestFormats:
     card = fabricated.card()
 
-    def test_json_holds_rows_and_notes(self) -> None:
+    def test_json_contains_rows_and_notes(self) -> None:
         card = fabricated.card(notes=("a note", 'said "so"'), warnings=('said "so"',))
         result = json.loads(shown(card, "json"))
         assert result.pop("metrics") == card.metrics.to_dicts()
@@ -318,7 +318,7 @@ class TestWidth:
 
     @pytest.mark.parametrize("width", [20, 24, 31, 40, 56, 72, 80, 100, 132, 200, 250])
     @pytest.mark.parametrize("n", [3, 40])
-    def test_every_number_is_whole(self, width: int, n: int) -> None:
+    def test_every_number_is_complete(self, width: int, n: int) -> None:
         rows = fabricated.aggregates()
         for i in range(n):
             rows += fabricated.of_label(f"class {i:03d}", 0.1 + i / 100, support=1000 + i)
@@ -348,7 +348,7 @@ def test_weights_of_rows_are_rounded() -> None:
     assert "| b | 1.0000 | 2 |" in text
 
 
-def test_counts_are_whole_numbers_and_shares_are_not():
+def test_counts_are_integers_and_shares_are_not():
     predictions = pl.DataFrame({"datum_id": [1, 2], "predicted": ["a", "b"]})
     truth = pl.DataFrame({"datum_id": [1, 2], "actual": ["a", "a"]})
     card = ee.score(predictions, truth, task="classification", metrics=["Counts", "F1"])

@@ -1,4 +1,4 @@
-"""Complete frames in every format of the command, and what the tables do not show."""
+"""Complete frames in every format of the command, and columns that the tables do not show."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class TestFrames:
         assert text.endswith(expected)
 
     @pytest.mark.parametrize("name", list(FRAMES))
-    def test_every_frame_in_both_shapes_a_line_a_row(self, name: str) -> None:
+    def test_every_frame_has_one_line_per_row_in_both_formats(self, name: str) -> None:
         frame = every_frame().frame(name)
         n = frame.height
         assert len(written(frame, "table").splitlines()) == max(1, n) + 1
@@ -97,9 +97,9 @@ class TestNothingIsHidden:
                 assert own["reason"][0] in table_of(alone), name
                 continue
             assert some_number(alone, name) in table_of(alone), name
-            beside = table_of(example(task, metrics=["AP", name]))
-            assert some_number(alone, name) in beside or re.search(
-                rf"more columns?\b.*{re.escape(name)}", beside
+            both = table_of(example(task, metrics=["AP", name]))
+            assert some_number(alone, name) in both or re.search(
+                rf"more columns?\b.*{re.escape(name)}", both
             ), name
 
     def test_counts_and_f1_of_labels_are_next_to_ap(self) -> None:

@@ -274,7 +274,7 @@ class TestCoverage:
 
 
 class TestHeadings:
-    def test_the_default_label_key_is_no_heading(self) -> None:
+    def test_the_default_label_key_is_not_a_heading(self) -> None:
         for form in FORMS:
             text = rendered(fabricated.card(), form)
             assert not re.search(r"###|<h4>|label key|^label:", text, re.M), form

@@ -143,7 +143,7 @@ def test_no_digit_is_cut_at_any_width(width: int, sort: str | None, top: int | N
 
 
 def test_labels_without_a_value_are_hidden_if_few_have_one() -> None:
-    """Of 20 declared labels two occur: a long table shows these two, and counts the others."""
+    """A long table shows the 2 of 20 declared labels that occur, and counts the others."""
     known = [f"c{i:02}" for i in range(20)]
     card = ee.score(["c03", "c07"], ["c03", "c03"], labels=known)
     assert names(table(card), "label")[:3] == ["c07", "c03", "..."]

@@ -27,7 +27,7 @@ def test_every_metric_has_a_formula(task: str) -> None:
     assert not unused
 
 
-def test_symbols_are_found_where_they_stand_alone() -> None:
+def test_only_separate_symbols_are_found() -> None:
     assert set(registry.symbols(registry.get("retrieval", "RBP"))) == {
         "n", "i", "k", r"\text{rel}_i", "p",
     }  # fmt: skip

@@ -135,7 +135,7 @@ def test_calls_on_all_threads_are_counted(guard: ModuleType) -> None:
         for _ in range(3):
             one()
 
-    def beside() -> None:
+    def on_a_thread() -> None:
         thread = threading.Thread(target=three)
         thread.start()
         thread.join()
@@ -144,7 +144,7 @@ def test_calls_on_all_threads_are_counted(guard: ModuleType) -> None:
         return int(guard.Counter().measure(call)["calls"])
 
     assert figures(three) == 4
-    assert figures(beside) > 5
+    assert figures(on_a_thread) > 5
     assert guard.Counter().measure(three) == {"calls": 4, "files": 0, "code": 0}
     ee.precision_recall_fscore(["a"], ["a"])  # the first call imports
     result = guard.Counter().measure(lambda: ee.precision_recall_fscore(["a"], ["a"]))
@@ -186,7 +186,7 @@ def test_required_comparisons_fail_if_they_cannot_run(
     assert guard.run_exact([], write=False, require=True) == 1
 
 
-def test_works_that_a_pin_lacks_have_a_hyphen(guard: ModuleType) -> None:
+def test_works_missing_in_a_pin_have_a_hyphen(guard: ModuleType) -> None:
     work = guard.WORKS["LVIS"]
     figures = {"cpu": 2.0, "wall": 1.0, "peak_mb": 1234.0}
     medians = {("LVIS", "new"): {**figures, "cpu": 1.0}, ("LVIS", "checkout"): figures}

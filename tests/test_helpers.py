@@ -119,7 +119,7 @@ def test_several_callers_share_one_object() -> None:
     assert result == {number: [number**i for i in range(10)] for number in range(5)}
 
 
-def test_the_first_error_in_order_is_raised_and_nothing_begins_after_it() -> None:
+def test_the_first_error_in_order_is_raised_and_no_call_begins_after_it() -> None:
     threads = Threads(2)
     failed, begun = threading.Event(), []
 
@@ -187,7 +187,7 @@ def test_an_interrupt_is_raised_before_errors_of_other_calls() -> None:
         threads.each([fails, interrupted])
 
 
-def test_a_given_executor_begins_nothing_after_an_error_and_is_waited_for() -> None:
+def test_a_given_executor_starts_no_call_after_an_error_and_is_joined() -> None:
     begun, ended = threading.Event(), threading.Event()
     later: list[int] = []
 

@@ -31,7 +31,7 @@ def loaded(code: str) -> set[str]:
     return {name.split(".")[0] for name in every_module(code)}
 
 
-def test_import_brings_nothing_heavy() -> None:
+def test_the_import_loads_no_large_module() -> None:
     assert not loaded("import evalengine as ee; ee.__version__; dir(ee)") & {*HEAVY, "click"}
 
 
@@ -42,7 +42,7 @@ def test_help_imports_only_click(arguments: list[str]) -> None:
     assert not modules & set(HEAVY)
 
 
-def test_help_of_generated_options_brings_no_dataframes() -> None:
+def test_help_of_generated_options_loads_no_dataframes() -> None:
     modules = loaded("from evalengine.cli import main; assert main(['score', '--help']) == 0")
     assert "msgspec" in modules
     assert not modules & (set(HEAVY) - {"msgspec"})

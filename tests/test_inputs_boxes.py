@@ -125,7 +125,7 @@ def test_a_list_of_integers_is_a_box() -> None:
     assert load(table, box_format="xywh").predictions["xmax"].to_list() == [5.0, 15.0, 25.0]
 
 
-def test_a_bare_list_is_refused_with_what_to_write() -> None:
+def test_a_bare_list_is_refused_with_a_remedy() -> None:
     message = refusal(bare().with_columns(box=pl.Series(BOXES)))
     assert message.has("box_format_missing", side="predictions", column="bbox")
     for known in ("xywh", "xyxy", "cxcywh"):
@@ -180,7 +180,7 @@ def test_arrays_of_another_width_are_refused() -> None:
     )
 
 
-def test_a_column_of_text_is_no_box() -> None:
+def test_a_column_of_text_is_not_a_box() -> None:
     message = refusal(bare(bbox=["[1, 2, 3, 4]"] * 3), box_format="xyxy")
     assert message.has("wrong_dtype", side="predictions", column="bbox")
 

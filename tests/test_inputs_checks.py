@@ -125,8 +125,8 @@ def test_the_advice_for_nulls_quotes_an_odd_name() -> None:
     assert refusal(holed, ground_truths(), columns=columns).has(
         "null_values", side="predictions", column="score", count=1, rows=[0]
     )
-    kept = load(holed, columns=columns, where='"sco re*" IS NOT NULL').predictions
-    assert kept.height == table.height - 1
+    remaining = load(holed, columns=columns, where='"sco re*" IS NOT NULL').predictions
+    assert remaining.height == table.height - 1
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

@@ -181,7 +181,7 @@ def test_decimals_of_256_bits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("last", [2, 10**30])
-def test_whole_decimals_are_ids_and_labels(last: int) -> None:
+def test_integer_decimals_are_ids_and_labels(last: int) -> None:
     """HUGEINT of DuckDB becomes integers if they fit, otherwise names by their digits."""
     ids = pa.array([1, last], pa.decimal128(38, 0))
     ours = pa.table({"datum_id": ids, "label_value": ["a", "b"]})

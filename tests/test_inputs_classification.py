@@ -288,7 +288,7 @@ def test_a_table_without_datum_id_gets_none() -> None:
     assert frames.by_row
 
 
-def test_rows_of_one_datum_under_several_keys_are_no_datums() -> None:
+def test_rows_of_one_datum_under_several_keys_are_not_datums() -> None:
     rows = {"datum_id": [1, 1], "label_key": ["a", "b"], "actual": [0, 1], "predicted": [0, 1]}
     frames = load({**rows, "w": ["x", "x"]}, by="w")
     assert not frames.by_row

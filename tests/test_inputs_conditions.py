@@ -20,7 +20,7 @@ def heights(frames: Frames) -> tuple[int, int]:
     return frames.predictions.height, frames.ground_truths.height
 
 
-def told(frames: Frames) -> list[tuple[str, int | None]]:
+def kinds_and_counts(frames: Frames) -> list[tuple[str, int | None]]:
     return [(note.message, note.count) for note in frames.notes if note.kind == "where"]
 
 
@@ -28,13 +28,15 @@ def test_a_column_of_one_side_filters_that_side() -> None:
     frames = load(where="score > 0.75")
     assert heights(frames) == (2, 3)
     assert frames.predictions["score"].to_list() == [0.9, 0.8]
-    assert told(frames) == [("where 'score > 0.75' removed 1 of 3 rows of the predictions.", 1)]
+    assert kinds_and_counts(frames) == [
+        ("where 'score > 0.75' removed 1 of 3 rows of the predictions.", 1)
+    ]
 
 
 def test_a_column_of_both_sides_filters_both() -> None:
     frames = load(where="label_value = 'cat'")
     assert heights(frames) == (2, 2)
-    assert [count for _, count in told(frames)] == [1, 1]
+    assert [count for _, count in kinds_and_counts(frames)] == [1, 1]
 
 
 @pytest.mark.parametrize("name", ["conf", "score"])
@@ -57,15 +59,15 @@ def test_a_canonical_name_means_the_column_the_user_named_for_it() -> None:
     assert heights(frames) == (2, 3)
 
 
-def test_a_column_of_the_datums_filters_whole_datums() -> None:
+def test_a_column_of_the_datums_filters_complete_datums() -> None:
     frames = load(datums=WEATHER, where="weather = 'sun'")
     assert heights(frames) == (1, 1)
     assert frames.datums is not None
     assert frames.datums["datum_id"].to_list() == [2]
-    assert [count for _, count in told(frames)] == [2, 2, 2]
+    assert [count for _, count in kinds_and_counts(frames)] == [2, 2, 2]
 
 
-def test_a_slice_column_of_one_side_filters_whole_datums() -> None:
+def test_a_slice_column_of_one_side_filters_complete_datums() -> None:
     theirs = ground_truths(weather=["rain", "rain", "sun"])
     frames = load(theirs=theirs, where="weather = 'sun'", by=("weather",))
     assert heights(frames) == (1, 1)
@@ -89,7 +91,7 @@ def test_one_condition_per_table() -> None:
 def test_a_condition_that_all_rows_satisfy_removes_none() -> None:
     frames = load(where="score > 0")
     assert heights(frames) == (3, 3)
-    assert told(frames)[0][1] == 0
+    assert kinds_and_counts(frames)[0][1] == 0
 
 
 def test_an_empty_side_is_legal() -> None:

@@ -240,12 +240,12 @@ def test_labels_in_two_unicode_forms_are_noted(swapped: bool, lone: bool) -> Non
 
 
 def test_labels_with_leading_zeros_are_noted() -> None:
-    def told(predicted: list[str]) -> set[str]:
+    def codes(predicted: list[str]) -> set[str]:
         table = pl.DataFrame({"actual": ["7", "12", "x0"], "predicted": predicted})
         return {one.code for one in ee.score(table, task="classification").findings}
 
-    assert "labels_spelt_apart" in told(["007", "012", "x0"])
-    assert "labels_spelt_apart" not in told(["70", "120", "x"])
+    assert "labels_spelt_apart" in codes(["007", "012", "x0"])
+    assert "labels_spelt_apart" not in codes(["70", "120", "x"])
 
 
 @pytest.mark.parametrize("names", [("cat", "Cat", True), ("dog", "DOG ", True), ("a", "A", False)])

@@ -250,7 +250,7 @@ def test_invalid_coco_in_memory() -> None:
         ee.score([{"image_id": 1, "category": 1, "bbox": [1, 1, 2, 2], "score": 0.5}], [ONE])
 
 
-def test_a_pipeline_that_found_nothing() -> None:
+def test_a_pipeline_without_detections() -> None:
     truths = [{"boxes": [[0.0, 0.0, 9.0, 8.0]], "labels": ["car"]}, {"boxes": [], "labels": []}]
     card = ee.score([[], []], truths)
     assert card.value("mAP", iou_threshold=0.5) == 0.0

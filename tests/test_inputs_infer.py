@@ -101,7 +101,7 @@ def test_ambiguous_columns_require_the_task(tables: Any) -> None:
     assert "write task=" in message
 
 
-def test_predictions_alone_ask_for_their_truths() -> None:
+def test_only_predictions_require_their_truths() -> None:
     message = refusal({"query_id": ["q"], "doc_id": ["d"], "score": [0.5], "rank": [1]})
     assert message.has("truths_missing", task="retrieval")
 
@@ -117,7 +117,7 @@ def test_customer_segments_are_not_panoptic_segments() -> None:
     assert ee.score(pl.DataFrame(segments), pl.DataFrame(segments)).task == "panoptic"
 
 
-def test_a_metric_of_another_task_does_not_change_what_tables_look_like() -> None:
+def test_a_metric_of_another_task_does_not_change_the_inferred_task() -> None:
     boxes = pl.DataFrame(
         {"datum_id": [1], "label_value": ["a"], "xmin": [0.0], "ymin": [0.0], "xmax": [1.0],
          "ymax": [1.0]}
@@ -250,7 +250,7 @@ def test_a_marker_after_the_first_rows_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("at", [17, 1400])
 @pytest.mark.parametrize("names", PAIRS)
-def test_a_blank_among_whole_numbers_changes_no_task(
+def test_a_blank_among_integers_changes_no_task(
     names: tuple[str, str], at: int, tmp_path: Path
 ) -> None:
     """For one table, two tables and arrays with NaN, the error names the row and nothing else."""

@@ -196,7 +196,7 @@ def test_a_map_merges_integers_and_strings() -> None:
     assert kinds(frames) == set()
 
 
-def test_a_map_with_integers_next_to_strings_left_is_refused() -> None:
+def test_a_map_to_integers_and_strings_is_refused() -> None:
     ours = predictions(label_value=[17, 18, 17])
     message = refusal(ours, label_map={17: "cat"})
     assert message.has("labels_not_mapped", count=1, labels=[18])

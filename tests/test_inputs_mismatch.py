@@ -164,7 +164,7 @@ def test_a_form_that_merges_two_ids_is_neither_suggested_nor_accepted() -> None:
 
 
 @pytest.mark.parametrize("limit", [None, "1GB"])
-def test_ids_that_begin_one_apart(limit: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ids_with_an_offset_of_one(limit: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
     tables = classified([*range(1, 101)], [*range(100)])
     message = ee.score(*tables, memory_limit=limit).warnings[0]
@@ -311,7 +311,7 @@ def test_no_map_is_suggested_without_evidence() -> None:
 
 @pytest.mark.parametrize("step", [-1, 1])
 @pytest.mark.parametrize("limit", [None, "1GB"])
-def test_numbers_one_apart_from_those_in_names(step: int, limit: str | None) -> None:
+def test_numbers_with_an_offset_of_one_to_those_in_names(step: int, limit: str | None) -> None:
     """Results count images from 1 and names from 0, or the reverse."""
     start = 1 if step < 0 else 0
     names = [f"img_{i + start + step:03d}" for i in range(60)]
@@ -327,7 +327,7 @@ def test_numbers_one_apart_from_those_in_names(step: int, limit: str | None) -> 
     assert card.value("mAP", iou_threshold=0.75) == pytest.approx(1)
 
 
-def test_results_of_coco_one_apart_from_names(tmp_path: Path) -> None:
+def test_results_of_coco_with_an_offset_of_one_to_names(tmp_path: Path) -> None:
     names = [f"img_{i:03d}" for i in range(60)]
     truth = boxed(names, [1] * 60, 1)
     rows = [

@@ -60,7 +60,7 @@ def test_the_exact_name_wins_over_an_alias() -> None:
     assert frames.recognised["predictions"] == {}
 
 
-def test_two_aliases_of_one_column_are_refused_with_what_to_write() -> None:
+def test_two_aliases_of_one_column_are_refused_with_a_remedy() -> None:
     table = predictions().rename({"label_value": "class"}).with_columns(name=pl.lit("x"))
     message = refusal(table)
     assert message.has(
@@ -130,7 +130,7 @@ def test_completions_of_an_unknown_word_come_before_similar_words() -> None:
     assert did_you_mean("xyz", known) == did_you_mean("", known) == ""
 
 
-def test_a_missing_column_names_the_nearest_and_what_to_write() -> None:
+def test_a_missing_column_names_the_nearest_and_a_remedy() -> None:
     message = refusal(predictions().rename({"score": "scores"}))
     assert message.has("column_missing", side="predictions", column="score")
 

@@ -43,7 +43,7 @@ def test_no_exact_check_if_no_row_repeats(
 
 
 @pytest.mark.parametrize("at", [1, 999, 1000, 1001, 2000, 2999])
-def test_a_repeat_anywhere_is_out_of_order(at: int) -> None:
+def test_any_repeat_is_out_of_order(at: int) -> None:
     """Rows are checked in blocks, which share one row."""
     tune(pair_rows=1000)
     rows = np.arange(3000)

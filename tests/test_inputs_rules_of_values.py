@@ -164,7 +164,7 @@ def test_a_mark_among_several_labels_per_row() -> None:
 
 
 @pytest.mark.parametrize("kind", [int, float])
-def test_whole_numbers_that_hardly_repeat_may_be_measured(kind: type) -> None:
+def test_integers_that_hardly_repeat_may_be_measured(kind: type) -> None:
     prices = [kind(100_000 + 1_000 * i) for i in range(60)]
     assert "numbers_as_labels" in kinds({"actual": prices, "predicted": prices[::-1]})
     classes = [kind(i % 7) for i in range(60)]

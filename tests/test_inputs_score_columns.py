@@ -191,7 +191,7 @@ def test_tasks_without_score_columns_refuse_them() -> None:
         load_frames([], [], options=make_options(score_columns="a"), task="detection")
 
 
-def test_columns_named_after_no_label_are_refused_with_the_way_out() -> None:
+def test_columns_named_after_no_label_are_refused_with_a_remedy() -> None:
     table = pl.DataFrame({"actual": ["cat", "dog"], "one": [0.75, 0.25], "two": [0.25, 0.75]})
     half = table.rename({"one": "cat"})
     for rows, names, odd in (

@@ -209,7 +209,7 @@ def test_a_column_is_found_by_its_complete_name_first() -> None:
 
 @given(st.booleans(), st.data())
 def test_values_are_those_of_any_row(texts: bool, data: st.DataObject) -> None:
-    """This holds for any order of rows; the value is null if neither side has one."""
+    """The order of rows does not matter; the value is null if neither side has one."""
     ids = [f"d{i}" if texts else i * 3 for i in range(6)]
     of = dict(zip(ids, data.draw(st.permutations([1, 2, None, 10, 1, None])), strict=True))
     rows = data.draw(st.lists(st.sampled_from(ids), min_size=1, max_size=12))

@@ -46,7 +46,7 @@ def test_crossed_slices_with_stars_in_their_values_are_separate() -> None:
     assert values == [r"a*b\*c", r"a\*b*c"]
 
 
-def test_whole_numbers_as_slices_have_no_fraction() -> None:
+def test_integers_as_slices_have_no_fraction() -> None:
     datums = pl.DataFrame({"datum_id": [1, 2], "width": [640, 320]})
     card = score(by="width", datums=datums)
     assert card.metrics["slice_value"].drop_nulls().unique().sort().to_list() == ["320", "640"]
@@ -108,7 +108,7 @@ def test_a_missing_corner_is_not_an_inverted_box() -> None:
     assert "inverted" not in str(caught.value)
 
 
-def test_check_refuses_what_score_refuses() -> None:
+def test_check_and_score_refuse_the_same_tables() -> None:
     with refused("unknown_name", ee.OptionError, value="maap"):
         ee.check(FOUND, TRUTH, metrics=["maap"])
     with refused("option_value", ee.OptionError, value=5):

@@ -220,7 +220,7 @@ def test_series_whose_names_contradict_their_places_are_noted() -> None:
     assert ee.score(y_true=guess, y_pred=true).warnings == ()  # given by the keywords
 
 
-def test_whole_floats_are_classes() -> None:
+def test_integral_floats_are_classes() -> None:
     """They are classes in memory, as a table and in batches; names decide about 0 and 1."""
     true, guess = [1, 0, 1, 0], [1.0, 0.0, 2.0, 1.0]
     for card in (
@@ -244,7 +244,7 @@ def test_whole_floats_are_classes() -> None:
 
 
 @pytest.mark.parametrize("guess", [[1.0, 0.0, 1.0, 1.0], [-3.0, 2.0, 5.0, 4.0]])
-def test_whole_floats_that_may_be_scores_are_questioned(guess: list[float]) -> None:
+def test_integral_floats_that_may_be_scores_are_questioned(guess: list[float]) -> None:
     collector = ee.Collector()
     collector.add(guess, [1, 0, 1, 0])
     for call in (collector.score, lambda: ee.score(guess, [1, 0, 1, 0])):

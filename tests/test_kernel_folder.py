@@ -137,7 +137,7 @@ def test_altered_files_are_compiled_again(harm: str, kind: str, warm: Path, tmp_
 
 
 def test_cached_files_are_writable_only_by_their_owner(tmp_path: Path) -> None:
-    """This holds for any umask of the process; otherwise none of it would be read again."""
+    """The umask of the process does not matter; otherwise no file would be read again."""
     warm, home = tmp_path / "a" / "warm", tmp_path / "home"
     previous = os.umask(0)
     try:

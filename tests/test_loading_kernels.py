@@ -68,13 +68,13 @@ def test_a_second_process_compiles_nothing(filled: tuple[Path, dict[str, Any]]) 
     assert not list(folder.rglob("*.draft"))
 
 
-def lacking(module: str, parts: str) -> str:
+def without_part(module: str, parts: str) -> str:
     """Return code that removes a part of Numba which is looked up before its use."""
     return f"from evalengine.kernels import {module}; {module}.{parts} = ('no_such_part',)"
 
 
 def test_if_numba_has_no_such_part_its_own_cache_is_used(tmp_path: Path) -> None:
-    before = lacking("jit", "PARTS_OF_DISPATCHER")
+    before = without_part("jit", "PARTS_OF_DISPATCHER")
     first, second = run(tmp_path, before=before), run(tmp_path, before=before)
     assert first["values"] == second["values"] == EXPECTED
     assert "nrt" in first["compiled"]
@@ -93,8 +93,8 @@ def test_if_numba_has_no_such_part_its_own_compilation_is_used(
     runtime = tmp_path / Path(first["runtime"]).relative_to(folder)
     runtime.unlink()
     if parts != "_PARTS_OF_RUNTIME":
-        assert len(run(tmp_path, before=lacking("folder", parts))["compiled"]) > 1
-    answer = run(tmp_path, before=lacking("folder", parts))
+        assert len(run(tmp_path, before=without_part("folder", parts))["compiled"]) > 1
+    answer = run(tmp_path, before=without_part("folder", parts))
     assert answer["values"] == EXPECTED
     assert not runtime.exists()
     assert answer["compiled"] == ["nrt"]

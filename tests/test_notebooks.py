@@ -37,7 +37,7 @@ def execute() -> ModuleType:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.ipynb")))
-def test_outputs_are_what_running_it_prints(execute: ModuleType, name: str) -> None:
+def test_outputs_are_reproduced(execute: ModuleType, name: str) -> None:
     path = FOLDER / f"{name}.ipynb"
     stored = execute.printed(nbformat.read(path, as_version=4))
     assert execute.printed(execute.executed(path)) == stored, (

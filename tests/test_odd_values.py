@@ -39,7 +39,7 @@ def test_decisions_of_several_labels() -> None:
 
 
 @pytest.mark.parametrize("form", [list, np.array, pd.Series])
-def test_whole_scores_are_scores(form: Any) -> None:
+def test_integral_scores_are_scores(form: Any) -> None:
     truth, percent = [1, 0, 1, 0], [90, 10, 5, 30]
     card = ee.score(y_true=form(truth), y_score=form(percent), metrics=["ROCAUC"])
     assert card.value("ROCAUC") == 0.5
@@ -121,9 +121,9 @@ def truths(**more: list[Any]) -> pl.DataFrame:
 )
 def test_flags_of_all_ground_truths(more: dict[str, list[Any]], code: str | None) -> None:
     predictions = truths().with_columns(score=pl.lit(0.9))
-    marks = {"constant_area", "areas_apart", "all_crowds"}
+    expected_codes = {"constant_area", "areas_apart", "all_crowds"}
     card = ee.score(predictions, truths(**more), dialect="coco")
-    odd = {(note.code, note.severity) for note in card.findings if note.code in marks}
+    odd = {(note.code, note.severity) for note in card.findings if note.code in expected_codes}
     assert odd == ({(code, "warning")} if code else set())
     of_areas = {"constant_area", "areas_apart"}
     assert not of_areas & codes(predictions, truths(**more))  # no value by area

@@ -20,13 +20,13 @@ TABLES = [str(EXAMPLES / f"{name}.parquet") for name in ("predictions", "groundt
 
 
 def steps_of(**given: Any) -> list[Step]:
-    told: list[str] = []
-    ee.score(*TABLES, progress=told.append, **given)
-    assert all(isinstance(step, str) for step in told)
-    return [step for step in told if isinstance(step, Step)]
+    events: list[str] = []
+    ee.score(*TABLES, progress=events.append, **given)
+    assert all(isinstance(step, str) for step in events)
+    return [step for step in events if isinstance(step, Step)]
 
 
-def test_draws_are_counted() -> None:
+def test_resamples_are_counted() -> None:
     """There are resamples for the intervals, then half-samples for mAP corrected for small sets."""
     draws = [step for step in steps_of(intervals=95, draws=200, threads=2) if step == "drawing"]
     assert {step.total for step in draws} == {200, 20}
@@ -42,7 +42,7 @@ def test_buckets_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_threads_count_together() -> None:
-    told: list[Any] = []
+    events: list[Any] = []
 
     @heard
     def work(*, progress: Any) -> None:
@@ -55,14 +55,14 @@ def test_threads_count_together() -> None:
             for one in threads:
                 one.join()
 
-    work(progress=told.append)
-    assert [step.done for step in told] == sorted(step.done for step in told)
-    assert told[-1].done == 400
+    work(progress=events.append)
+    assert [step.done for step in events] == sorted(step.done for step in events)
+    assert events[-1].done == 400
 
 
 def test_a_listener_may_score() -> None:
     """Its run is not counted for the run that it listens to, which once deadlocked."""
-    told: list[str] = []
+    events: list[str] = []
 
     @heard
     def work(*, progress: Any = None) -> None:
@@ -71,7 +71,7 @@ def test_a_listener_may_score() -> None:
             one_done()
 
     def hear(step: str) -> None:
-        told.append(step)
+        events.append(step)
         one_done()
         work()
         work(progress=lambda _: None)
@@ -80,7 +80,7 @@ def test_a_listener_may_score() -> None:
     thread.start()
     thread.join(20)
     assert not thread.is_alive()
-    assert [step.done for step in told if isinstance(step, Step)] in ([0, 2], [0, 1, 2])
+    assert [step.done for step in events if isinstance(step, Step)] in ([0, 2], [0, 1, 2])
 
 
 def test_without_a_listener() -> None:
@@ -93,7 +93,7 @@ def test_without_a_listener() -> None:
 def test_it_is_called_at_most_ten_times_per_second(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
-    told: list[Any] = []
+    events: list[Any] = []
 
     @heard
     def work(*, progress: Any) -> None:
@@ -102,9 +102,9 @@ def test_it_is_called_at_most_ten_times_per_second(monkeypatch: pytest.MonkeyPat
                 clock[0] += 0.01
                 count(1)
 
-    work(progress=told.append)
-    assert 90 <= len(told) <= 103
-    assert told[-1].done == 1000
+    work(progress=events.append)
+    assert 90 <= len(events) <= 103
+    assert events[-1].done == 1000
 
 
 class Terminal(io.StringIO):

@@ -138,7 +138,7 @@ def test_annotations_with_scores_serve_as_predictions(write: Write) -> None:
     assert load(path, write("gt.json", truths())).predictions["score"].to_list() == [0.25]
 
 
-def test_annotations_alone_serve_as_ground_truths(write: Write) -> None:
+def test_only_annotations_serve_as_ground_truths(write: Write) -> None:
     path = write("gt.json", [annotation(5, iscrowd=1)])
     frame = load(write("dt.json", [result()]), path).ground_truths
     assert frame["annotation_id"].to_list() == [5]
@@ -258,7 +258,7 @@ def test_files_broken_after_their_annotations_are_refused(rest: str, tmp_path: P
         open_source(path)
 
 
-def test_convert_writes_what_score_reads(write: Write, tmp_path: Path) -> None:
+def test_score_reads_the_output_of_convert(write: Write, tmp_path: Path) -> None:
     truth, results = write("gt.json", truths()), write("dt.json", [result(), result(image=2)])
     out = tmp_path / "made" / "here"
     written = convert_coco(truth, results, out=out)

@@ -192,8 +192,8 @@ def test_intact_files_of_any_layout_pass(tmp_path: Path) -> None:
         refuse_miscounted(str(path))
     frame = pl.from_arrow(table.drop(["map"]))
     assert isinstance(frame, pl.DataFrame)
-    for group, size, told in product((None, 100), (None, 1000), (True, False, "full")):
-        frame.write_parquet(path, row_group_size=group, data_page_size=size, statistics=told)
+    for group, size, statistics in product((None, 100), (None, 1000), (True, False, "full")):
+        frame.write_parquet(path, row_group_size=group, data_page_size=size, statistics=statistics)
         refuse_miscounted(str(path))
     pl.DataFrame(schema={"a": pl.Int64}).write_parquet(path)
     refuse_miscounted(str(path))

@@ -34,7 +34,7 @@ def bare(**more: Any) -> Scorecard:
 
 
 class TestFrames:
-    def test_made_once_and_only_when_asked_for(self) -> None:
+    def test_made_once_and_only_on_demand(self) -> None:
         calls = []
 
         def make() -> pl.DataFrame:
@@ -48,7 +48,7 @@ class TestFrames:
         assert calls == ["metrics"]
 
     @pytest.mark.parametrize("name", list(FRAMES))
-    def test_not_asked_for_is_empty_with_the_contracts_columns(self, name: str) -> None:
+    def test_an_unrequested_frame_is_empty_with_the_contracts_columns(self, name: str) -> None:
         frame = bare().frame(name)
         assert frame.height == 0
         assert dict(frame.schema) == frame_schema(name, label=pl.Int64())
@@ -104,7 +104,7 @@ class TestValue:
         labels=[("label", "cat", "Felis catus"), ("label", "owl", None)],
     )
 
-    def test_prefers_the_aggregate_and_the_whole_set(self) -> None:
+    def test_prefers_the_aggregate_over_all_datums(self) -> None:
         assert self.card.value("mAR") == 0.6
         assert self.card.value("mAP", iou_threshold=0.5) == 0.7
 

@@ -89,7 +89,7 @@ def test_metrics_have_their_pages(metric_pages: ModuleType) -> None:
         assert metric_pages.plain(row["source"]) in about
 
 
-def test_an_example_is_what_the_command_prints(metric_pages: ModuleType) -> None:
+def test_an_example_is_the_output_of_the_command(metric_pages: ModuleType) -> None:
     metric = registry.get("panoptic", "PQ")
     words, printed, _ = metric_pages.example(metric, metric_pages.lines_of("panoptic"))
     assert words[:2] == ("panoptic/predicted.json", "panoptic/truth.json")
@@ -113,15 +113,15 @@ def test_differences_between_dialects(metric_pages: ModuleType) -> None:
     rows = pl.DataFrame([{**row, "max_detections": 100, "value": 0.5}])
     others = [{**row, "area": "small", "value": 0.1}, {**row, "max_detections": 1, "value": 0.2}]
 
-    def told(value: float | None) -> str:
+    def described(value: float | None) -> str:
         theirs = [*others, {**row, "area": "all", "max_detections": 100, "value": value}]
         said: str = metric_pages.difference(rows, pl.DataFrame(theirs))
         return said
 
     assert metric_pages.difference(rows, None) == ""
-    assert told(0.5 + 1e-12) == ""
-    assert told(0.25) == "0.2500 instead of 0.5000 (macro, k 5)"
-    assert told(None) == "none instead of 0.5000 (macro, k 5)"
+    assert described(0.5 + 1e-12) == ""
+    assert described(0.25) == "0.2500 instead of 0.5000 (macro, k 5)"
+    assert described(None) == "none instead of 0.5000 (macro, k 5)"
     percent = pl.DataFrame([{**row, "max_detections": 100, "parameters": "{}", "value": 50.0}])
     assert metric_pages.difference(rows, percent) == "50.0000 instead of 0.5000 (macro, k 5)"
 

@@ -45,17 +45,17 @@ def test_payloads_are_moved_with_scores(dtype: type) -> None:
     """Long ranges are among short and empty ones; equal scores may be in any order."""
     start = np.cumsum([0, 3, 0, N, 70, 1, N, 0, 500, 2])
     score = rng.choice(np.r_[ENDS, rng.random(1000)], start[-1])
-    beside = np.arange(score.size).astype(dtype)
+    payload = np.arange(score.size).astype(dtype)
     expected = score.copy()
-    kernels.sort_with(start, 1, start.size - 2, score, beside)
-    np.testing.assert_array_equal(expected[beside.astype(int)], score)
-    np.testing.assert_array_equal(np.sort(beside), np.arange(score.size))
+    kernels.sort_with(start, 1, start.size - 2, score, payload)
+    np.testing.assert_array_equal(expected[payload.astype(int)], score)
+    np.testing.assert_array_equal(np.sort(payload), np.arange(score.size))
     for s, (a, b) in enumerate(pairwise(start)):
         inside = 1 <= s < start.size - 2
         np.testing.assert_array_equal(
             score[a:b], np.sort(expected[a:b]) if inside else expected[a:b]
         )
-        assert set(beside[a:b]) == set(range(a, b))
+        assert set(payload[a:b]) == set(range(a, b))
 
 
 def test_scores_alike_in_their_high_digits(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,11 +72,11 @@ def test_scores_alike_in_their_high_digits(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_neighbours_are_put_in_order_with_few_moves() -> None:
-    bits, beside = np.array([1, 3, 2, 2, 0, 5], np.uint64), np.arange(6)
-    assert kernels._finish(bits, beside, 7)
+    bits, payload = np.array([1, 3, 2, 2, 0, 5], np.uint64), np.arange(6)
+    assert kernels._finish(bits, payload, 7)
     assert bits.tolist() == [0, 1, 2, 2, 3, 5]
-    assert beside.tolist() == [4, 0, 2, 3, 1, 5]
-    bits, beside = np.array([1, 3, 2, 2, 0, 5], np.uint64), np.arange(6)
-    assert not kernels._finish(bits, beside, 4)
+    assert payload.tolist() == [4, 0, 2, 3, 1, 5]
+    bits, payload = np.array([1, 3, 2, 2, 0, 5], np.uint64), np.arange(6)
+    assert not kernels._finish(bits, payload, 4)
     assert sorted(bits.tolist()) == [0, 1, 2, 2, 3, 5]
-    assert sorted(beside.tolist()) == list(range(6))
+    assert sorted(payload.tolist()) == list(range(6))

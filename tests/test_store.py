@@ -68,7 +68,7 @@ class TestRoundTrip:
         assert back.frame("examples").schema["label_value"] == pl.Int32
         assert back.value("AR", label_value=3) == 0.52
 
-    def test_frames_are_read_when_asked_for(self, card: ee.Scorecard, tmp_path: Path) -> None:
+    def test_frames_are_read_on_demand(self, card: ee.Scorecard, tmp_path: Path) -> None:
         folder = card.save(tmp_path / "run")
         back = ee.load(folder)
         (folder / "curves.parquet").unlink()
@@ -221,7 +221,7 @@ class TestAllOrNothing:
             card.save(tmp_path / "run")
         assert names(tmp_path) == set()
 
-    def test_a_frame_that_fails_touches_nothing(self, tmp_path: Path) -> None:
+    def test_a_frame_that_fails_changes_nothing(self, tmp_path: Path) -> None:
         def broken() -> pl.DataFrame:
             raise RuntimeError("a bug")
 

@@ -41,8 +41,8 @@ def test_cells_are_separate_sums(seed: int) -> None:
     assert sums.rounded().tolist() == expected
     assert sums.rounded().tolist() == expected  # rounding does not change the sums
     pairs = rng.integers(-1, 2, cells)
-    together = sums.gathered(pairs, 2).rounded().tolist()
-    assert together == [math.fsum(values[pairs[cell] == c]) for c in (0, 1)]
+    merged = sums.gathered(pairs, 2).rounded().tolist()
+    assert merged == [math.fsum(values[pairs[cell] == c]) for c in (0, 1)]
     again = sums.select(np.array([cells - 1, 0])).rounded().tolist()
     assert again == [expected[-1], expected[0]]
 
@@ -52,10 +52,10 @@ def test_values_grouped_by_cell(seed: int) -> None:
     """Blocks have any length, with values near each other or so far apart that no block is cut."""
     rng = np.random.default_rng(seed)
     start = np.cumsum([0, *rng.choice([0, 1, 23, 24, 500, 2048, 2049, 5000], 6)])
-    apart = [0, 5, 40, 300][seed % 4]
-    values = rng.normal(size=start[-1]) * 10.0 ** rng.integers(-apart, apart + 1, start[-1])
+    spread = [0, 5, 40, 300][seed % 4]
+    values = rng.normal(size=start[-1]) * 10.0 ** rng.integers(-spread, spread + 1, start[-1])
     values[rng.random(values.size) < 0.2] *= 0.0
-    values = np.ldexp(values, [0, -1040, 900][seed % 3]) if apart < 40 else values
+    values = np.ldexp(values, [0, -1040, 900][seed % 3]) if spread < 40 else values
     sums = ExactSums(6).add_runs(values, start).add_runs(values[::-1], start[-1] - start[::-1])
     expected = [math.fsum(values[a:b]) for a, b in itertools.pairwise(start)]
     twice = [a + b for a, b in zip(expected, expected[::-1], strict=True)]

@@ -95,7 +95,7 @@ def test_a_warm_up_compiles_every_kernel(warmed: tuple[str, dict[str, int]]) -> 
 
 
 @pytest.mark.slow
-def test_larger_runs_compile_nothing_after_a_warm_up(
+def test_larger_runs_need_no_compilation_after_a_warm_up(
     warmed: tuple[str, dict[str, int]], tmp_path: Path
 ) -> None:
     folder, compiled = warmed

@@ -13,11 +13,18 @@ def plain(name: str, seed: int) -> Case:
     """
     case = CASES[name][1](seed)
     if name == "classification":
-        known = [one for one in ("datum_id", "label_key") if one in case.sides[1].columns]
-        scored = case.sides[0].join(case.sides[1].select(known), on=known, how="semi")
+        keys = [one for one in ("datum_id", "label_key") if one in case.sides[1].columns]
+        scored = case.sides[0].join(case.sides[1].select(keys), on=keys, how="semi")
         case = Case((scored, case.sides[1]), case.options, case.datum, case.tables)
     sides = tuple(side.drop("weight", strict=False) for side in case.sides)
-    kept = {"dialect", "iou_type", "keypoint_sigmas", "max_detections", "multilabel", "area_ranges"}
+    relevant = {
+        "dialect",
+        "iou_type",
+        "keypoint_sigmas",
+        "max_detections",
+        "multilabel",
+        "area_ranges",
+    }
     return Case(
-        sides, {k: v for k, v in case.options.items() if k in kept}, case.datum, case.tables
+        sides, {k: v for k, v in case.options.items() if k in relevant}, case.datum, case.tables
     )

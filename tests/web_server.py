@@ -55,8 +55,8 @@ class _Handler(FileHandler):
             body = file.read_bytes()
             if wanted is not None and self.server.ranges:
                 status = 206
-                body, told = part_of(body, wanted)
-                headers.update(told)
+                body, content_range = part_of(body, wanted)
+                headers.update(content_range)
         self.send(status, headers, body, body[: self.server.cut] if send else b"")
         if send and self.server.cut is not None:
             self.close_connection = True

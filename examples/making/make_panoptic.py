@@ -48,8 +48,8 @@ def scene(
     numbers = iter(rng.choice(1 << 24, 40, replace=False).tolist())
     horizon = int(rng.integers(18, 26))
     truth, found = (np.zeros((HEIGHT, WIDTH), np.int64) for _ in range(2))
-    told: tuple[list[Segment], list[Segment]] = ([], [])
-    for ids, side, low in ((truth, told[0], horizon), (found, told[1], horizon + 1)):
+    segments_of: tuple[list[Segment], list[Segment]] = ([], [])
+    for ids, side, low in ((truth, segments_of[0], horizon), (found, segments_of[1], horizon + 1)):
         for category, rows in ((SKY, np.s_[:low]), (ROAD, np.s_[low:])):
             one = next(numbers)
             ids[rows] = one
@@ -61,21 +61,21 @@ def scene(
             top, left = horizon - height // 2, int(rng.integers(0, WIDTH - width))
             one, seen = next(numbers), next(numbers)
             block(truth, one, top, left, height, width)
-            told[0].append((category, one, category == PERSON and rng.random() < 0.2))
+            segments_of[0].append((category, one, category == PERSON and rng.random() < 0.2))
             down, right = (int(n) for n in rng.integers(-1, 2, 2))
             if rng.random() < hard and category == PERSON:
                 continue
             if rng.random() < hard and last:
                 seen = last  # two things in one
             elif rng.random() < hard / 3:
-                told[1].append((CAR if category == PERSON else PERSON, seen, False))
+                segments_of[1].append((CAR if category == PERSON else PERSON, seen, False))
             else:
-                told[1].append((category, seen, False))
+                segments_of[1].append((category, seen, False))
             block(found, seen, top + down, left + right, height, width)
             last = seen if category == CAR else 0
     for edge in (np.s_[:FRAME], np.s_[-FRAME:], np.s_[:, :FRAME], np.s_[:, -FRAME:]):
         truth[edge] = 0
-    return (truth, told[0]), (found, told[1])
+    return (truth, segments_of[0]), (found, segments_of[1])
 
 
 def write(path: Path, ids: np.ndarray) -> None:
@@ -107,15 +107,15 @@ def main(folder: Path) -> None:
         light = "night" if image % 2 else "day"
         name = f"scene_{image:02}.png"
         scenes.append({"id": image, "file_name": name, "light": light})
-        for (side, told), (ids, segments) in zip(
+        for (side, annotations), (ids, segments) in zip(
             sides.items(), scene(rng, LIGHT[light]), strict=True
         ):
             write(folder / side / name, ids)
-            told.append(annotation(image, name, ids, segments))
+            annotations.append(annotation(image, name, ids, segments))
     whole = {"images": scenes, "categories": CATEGORIES}
-    for side, told in sides.items():
+    for side, annotations in sides.items():
         kept = whole if side == "truth" else {}
-        (folder / f"{side}.json").write_text(json.dumps(kept | {"annotations": told}))
+        (folder / f"{side}.json").write_text(json.dumps(kept | {"annotations": annotations}))
     pl.DataFrame(scenes).rename({"id": "image_id"}).write_parquet(folder / "scenes.parquet")
 
 

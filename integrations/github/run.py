@@ -21,8 +21,8 @@ def options() -> list[str]:
     """Return the options of both runs, with intervals if gates use ``surely``, as in ``score``."""
     said = shlex.split(given("OPTIONS"))
     sure = re.search(r"\bsurely\b", given("FAIL_UNDER") + given("FAIL_IF"), re.IGNORECASE)
-    told = any(word.startswith("--intervals") for word in said)
-    return [*said, *([] if told or not sure else ["--intervals", "0.95"])]
+    given_by_user = any(word.startswith("--intervals") for word in said)
+    return [*said, *([] if given_by_user or not sure else ["--intervals", "0.95"])]
 
 
 def lines(name: str, option: str) -> list[str]:
@@ -62,8 +62,8 @@ def run(report: Path) -> int:
             return status
         baseline = str(report / "baseline")
     held = ["--baseline", baseline] if baseline and gates else []
-    kept = ["--junit", str(report / "junit.xml")] if gates else []
-    return score(given("PREDICTIONS"), report / "result", *gates, *held, *kept)
+    junit = ["--junit", str(report / "junit.xml")] if gates else []
+    return score(given("PREDICTIONS"), report / "result", *gates, *held, *junit)
 
 
 def main() -> int:

@@ -163,7 +163,7 @@ class TestNights:
         history = pl.read_parquet("nights/history/*.parquet")
         assert history["run_id"].n_unique() == 3
 
-    def test_kept_tallies_are_read(self, saved: Path) -> None:
+    def test_stored_tallies_are_read(self, saved: Path) -> None:
         kept = sorted(saved.glob("parts/.tallies/**/*.tally"))
         assert [len(stored.load(path).datums) for path in kept] == [24, 24]
 
@@ -254,7 +254,9 @@ class TestNames:
             import_module(f"evalengine.{module}")
         return registry.DECLARED
 
-    def test_modules_declare_what_the_table_has(self, declared: dict[str, registry.Stored]) -> None:
+    def test_modules_declare_the_structs_of_the_table(
+        self, declared: dict[str, registry.Stored]
+    ) -> None:
         homes = {name: m for m, names in registry.MODULES.items() for name in names}
         assert {name: f"evalengine.{m}" for name, m in homes.items()} == {
             name: one.kind.__module__ for name, one in declared.items()

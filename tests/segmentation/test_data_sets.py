@@ -234,7 +234,7 @@ def test_one_name_in_several_folders(tmp_path: Path) -> None:
     assert card.per_datum["datum_id"].unique().sort().to_list() == ["x/0001", "y/0001"]
 
 
-def test_values_that_mean_nothing_and_pictures(tmp_path: Path) -> None:
+def test_meaningless_values_and_photographs(tmp_path: Path) -> None:
     _, truth = some(11, 3, range(19))
     theirs = cityscapes(tmp_path / "gt", truth)
     ours = saved(tmp_path / "o", [f"{n}.png" for n in IMAGES], [t + 40 for t in truth])

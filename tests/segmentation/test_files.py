@@ -80,7 +80,7 @@ def test_bands_and_values(tmp_path: Path) -> None:
     )
 
 
-def test_files_that_are_no_label_maps(tmp_path: Path) -> None:
+def test_files_that_are_not_label_maps(tmp_path: Path) -> None:
     floats = write(tmp_path / "floats.tif", TRUTH[0].astype(np.float32))
     text = tmp_path / "text.png"
     text.write_text("no picture")

@@ -72,7 +72,7 @@ def _maps(folder: Path, n: int = 3) -> Path:
     [("readme.txt", "hello"), ("README.txt", "Maps by hand\n"), ("metrics.json", '{"mIoU": 0.3}')],
 )
 @pytest.mark.parametrize("below", [False, True])
-def test_a_text_next_to_label_maps_is_no_table(
+def test_a_text_next_to_label_maps_is_not_a_table(
     tmp_path: Path, name: str, text: str, below: bool
 ) -> None:
     ours, theirs = _maps(tmp_path / "p"), tmp_path / "t"
@@ -94,7 +94,7 @@ def test_a_table_next_to_pictures_is_read(tmp_path: Path, name: str, text: str) 
     assert open_source(folder).format == "csv"
 
 
-def test_photographs_next_to_maps_are_no_note(tmp_path: Path) -> None:
+def test_photographs_next_to_maps_give_no_note(tmp_path: Path) -> None:
     ours, theirs = _maps(tmp_path / "p", 4), _maps(tmp_path / "t", 4)
     for i in range(4):
         (theirs / f"photo_{i}.jpg").write_bytes(b"a photograph")

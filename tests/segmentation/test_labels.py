@@ -106,18 +106,18 @@ def test_labels_of_one_side_are_noted() -> None:
 
 @pytest.mark.parametrize("ignored", [0, 2])
 @pytest.mark.parametrize("form", ["maps", "names", "rows"])
-def test_torchmetrics_leaves_the_ignored_class_out_of_iou(ignored: int, form: str) -> None:
+def test_torchmetrics_excludes_the_ignored_class_from_iou(ignored: int, form: str) -> None:
     options: dict = {"dialect": "torchmetrics", "ignore_index": ignored}
     if form != "maps":
         options["labels"] = NAMES
     predictions = rows_of(FOUND) if form == "rows" else FOUND
     card = ee.score(predictions, TRUTH, metrics=["IOU", "mIOU", "FrequencyWeightedIoU"], **options)
-    kept = ignored != TRUTH
+    counted = ignored != TRUTH
     right, union, truth = np.array(
         [
-            [((k == TRUTH) & (k == FOUND) & kept).sum() for k in range(4)],
-            [(((k == TRUTH) | (k == FOUND)) & kept).sum() for k in range(4)],
-            [((k == TRUTH) & kept).sum() for k in range(4)],
+            [((k == TRUTH) & (k == FOUND) & counted).sum() for k in range(4)],
+            [(((k == TRUTH) | (k == FOUND)) & counted).sum() for k in range(4)],
+            [((k == TRUTH) & counted).sum() for k in range(4)],
         ]
     )
     # JaccardIndex of torchmetrics 1.9: weight 0 in macro, not in the denominator of micro.

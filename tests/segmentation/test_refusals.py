@@ -69,7 +69,7 @@ def test_self_crossing_polygons_are_repaired() -> None:
     assert ee.score(BOW, rows_of(TRUTH[:1]), invalid_polygons="repair").metrics.height
 
 
-def test_sizes_that_are_no_pixels() -> None:
+def test_sizes_that_are_not_pixels() -> None:
     polygons = pl.DataFrame(
         {"datum_id": [0, 1], "label_value": ["a", "a"], "polygon": [[[[0, 0], [4, 0], [4, 4]]]] * 2}
     )

@@ -53,7 +53,7 @@ def test_no_reason_for_clean_or_random_spans() -> None:
         assert "spans_apart" not in {one.code for one in card.findings}
 
 
-def test_segments_that_match_at_the_lowest_threshold_are_no_fault() -> None:
+def test_segments_that_match_at_the_lowest_threshold_are_accepted() -> None:
     start = pl.Series("start", np.arange(20) * 20.0)
     truth = pl.DataFrame({"datum_id": np.arange(20), "label_value": ["a"] * 20, "start": start})
     truth = truth.with_columns(end=START + 10)

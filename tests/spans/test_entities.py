@@ -18,7 +18,7 @@ OUTCOMES = ("correct", "incorrect", "partial", "missed", "spurious")
 
 
 @pytest.fixture(scope="module")
-def known() -> dict[str, Any]:
+def expected() -> dict[str, Any]:
     return json.loads(gzip.decompress(KNOWN.read_bytes()))
 
 
@@ -62,9 +62,9 @@ def compare(rows: list[Any], given: dict[Any, Any], empty: int = 0) -> None:
 
 
 @pytest.mark.parametrize("empty", [0, 1])
-def test_seqeval(known: dict[str, Any], empty: int) -> None:
+def test_seqeval(expected: dict[str, Any], empty: int) -> None:
     """Malformed chunks, unknown prefixes and 0 / 0 are treated as in seqeval 1.2.2."""
-    rows = known["lenient"]
+    rows = expected["lenient"]
     card = ee.score(
         tags(rows), task="spans", dialect="seqeval", metrics=NAMES, by=["set"], zero_division=empty
     )
@@ -73,8 +73,8 @@ def test_seqeval(known: dict[str, Any], empty: int) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["IOB1", "IOB2", "IOE1", "IOE2", "IOBES", "BILOU"])
-def test_seqeval_strict(known: dict[str, Any], scheme: str) -> None:
-    rows = known["strict"][scheme]
+def test_seqeval_strict(expected: dict[str, Any], scheme: str) -> None:
+    rows = expected["strict"][scheme]
     card = ee.score(tags(rows), task="spans", dialect="seqeval-strict", scheme=scheme, by=["set"])
     compare(rows, numbers(card))
 
@@ -91,15 +91,15 @@ def judged(rows: list[Any], given: dict[Any, Any]) -> None:
                     assert close(ours[0], value), (i, label, name, statistic)
 
 
-def test_nervaluate_of_tags(known: dict[str, Any]) -> None:
-    rows = known["nervaluate"]
+def test_nervaluate_of_tags(expected: dict[str, Any]) -> None:
+    rows = expected["nervaluate"]
     judged(rows, numbers(ee.score(tags(rows), task="spans", dialect="nervaluate", by=["set"])))
 
 
 @pytest.mark.parametrize("percent", [1.0, 50.0])
-def test_nervaluate_of_spans(known: dict[str, Any], percent: float) -> None:
+def test_nervaluate_of_spans(expected: dict[str, Any], percent: float) -> None:
     """Nested and overlapping spans may be in any order; their ends are inclusive."""
-    rows = [row for row in known["dicts"] if row[2] == percent]
+    rows = [row for row in expected["dicts"] if row[2] == percent]
     sides = [
         pl.DataFrame(
             [
@@ -142,10 +142,10 @@ def test_nervaluate_takes_rows_in_their_order() -> None:
     assert right == [0, 1]
 
 
-def test_sed(known: dict[str, Any]) -> None:
+def test_sed(expected: dict[str, Any]) -> None:
     """Events are matched within the collar, by maximum matching; NaN of sed_eval is null."""
     for share in (0.5, 0.2):
-        rows = [row for row in known["sed"] if row[2] == share]
+        rows = [row for row in expected["sed"] if row[2] == share]
         sides = [
             pl.DataFrame(
                 [(f"{i}/{e[0]}", *e[1:]) for i, row in enumerate(rows) for e in row[side]],

@@ -26,11 +26,11 @@ def average_precision(truths: list[Any], found: list[Any], threshold: float) -> 
     free = [True] * len(truths)
     right = []
     for video, start, end, _ in sorted(found, key=lambda row: -row[3]):
-        near = [
+        matches = [
             (tiou((start, end), row[1:3]), -i) for i, row in enumerate(truths) if row[0] == video
         ]
         hit = False
-        for overlap, at in sorted(near, reverse=True):
+        for overlap, at in sorted(matches, reverse=True):
             if overlap < threshold:
                 break
             if free[-at]:

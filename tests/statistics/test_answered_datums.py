@@ -77,7 +77,7 @@ def test_texts_missing_in_one_run_are_skipped_in_both() -> None:
 
 @pytest.mark.parametrize("surely", ["", " surely"])
 @pytest.mark.parametrize("lacking", [1, 3])
-def test_gates_are_about_what_both_answer(surely: str, lacking: int, tmp_path: Path) -> None:
+def test_gates_compare_common_datums(surely: str, lacking: int, tmp_path: Path) -> None:
     """Datums that only the baseline answers are skipped on both sides.
 
     A gate does not judge a run that skips more than a tenth of the datums, unless the gate accepts

@@ -223,7 +223,7 @@ def test_the_test_depends_only_on_ranks() -> None:
     assert compared(*renamed)["p"] == pytest.approx(p)
 
 
-def test_other_numbers_have_no_test_of_delong() -> None:
+def test_other_metrics_have_no_test_of_delong() -> None:
     frame = made(7)
     result = ee.compare(
         frame, second_of(frame), metrics=["ROCAUC", "AP"], task="classification",
@@ -235,7 +235,7 @@ def test_other_numbers_have_no_test_of_delong() -> None:
     assert any("no test" in note for note in result.notes)
 
 
-def test_the_reason_of_no_test_is_the_weights() -> None:
+def test_weights_are_the_reason_for_no_test() -> None:
     tables = [one.with_columns(weight=1.0 + pl.col("doc")) for one in (made(7), second_of(made(7)))]
     asked: dict[str, Any] = {"task": "classification", "test": "delong", "draws": 20}
     result = ee.compare(*tables, metrics=["ROCAUC", "AP"], **asked)

@@ -68,7 +68,7 @@ def test_a_calibrated_model_is_within_its_range() -> None:
     assert ece > limit
 
 
-def test_the_range_depends_on_no_order_and_no_slice() -> None:
+def test_the_range_is_independent_of_order_and_slices() -> None:
     frame = calibrated(3, 90).with_columns(part=pl.int_range(90) % 2)
     whole = values(frame, "ECECalibrated")
     assert values(frame.sample(fraction=1, shuffle=True, seed=1), "ECECalibrated") == whole

@@ -71,7 +71,7 @@ class TestTheRule:
                 k + w - 1
                 for w in module._windows(nights - 9, 10)
                 for k in range(10, nights - w + 1)
-                if apart(
+                if disjoint(
                     asymptotic(row[:k], 1 - alpha / 2),
                     asymptotic(row[k : k + w], 1 - module._alpha_of(module._power(k), alpha)),
                 )
@@ -137,7 +137,7 @@ class TestTheRule:
             assert len(changes(values, trials)[0]) == n
 
 
-def apart(first: tuple[float, float], second: tuple[float, float]) -> bool:
+def disjoint(first: tuple[float, float], second: tuple[float, float]) -> bool:
     return first[1] < second[0] or second[1] < first[0]
 
 

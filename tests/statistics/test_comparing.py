@@ -49,7 +49,7 @@ def test_benjamini_hochberg_as_scipy() -> None:
 
 
 @pytest.mark.parametrize("how", ["holm", "bh"])
-def test_what_was_not_tested_is_not_counted(how: str) -> None:
+def test_untested_rows_are_not_counted(how: str) -> None:
     some = np.array([np.nan, 0.01, np.nan, 0.04])
     result = adjusted(some, how)
     assert np.isnan(result[[0, 2]]).all()
@@ -158,7 +158,7 @@ def test_a_p_of_t_is_never_below_zero() -> None:
 
 
 @pytest.mark.parametrize("test", [paired_t, mcnemar])
-def test_numbers_that_are_no_means_of_datums_have_no_p(test: Any) -> None:
+def test_metrics_that_are_not_means_of_datums_have_no_p(test: Any) -> None:
     of_a, of_b = np.array([1.0, 0, 1, 1, 0]), np.array([1.0, 1, 0, 1, 1])
     a, b = of_a.mean(), of_b.mean()
     assert 0 < test((a, b, of_a, of_b)) <= 1
@@ -166,7 +166,7 @@ def test_numbers_that_are_no_means_of_datums_have_no_p(test: Any) -> None:
 
 
 def test_randomisation_is_that_over_all_swaps() -> None:
-    """With eight queries, the draws are a sample of all 256 swaps."""
+    """With eight queries, p is close to that over all 256 swaps."""
     first, second, judged = queries(2, 8, 0.2)
     a, b = by_query(first, judged), by_query(second, judged)
     signs = np.array(list(product((1, -1), repeat=8)))
@@ -322,7 +322,7 @@ some_cases = pytest.mark.parametrize("name", SOME)
 
 @pytest.mark.filterwarnings("ignore:(Mean of empty|Degrees of freedom|All-NaN)")
 @some_cases
-def test_draws_of_differences_are_datums_repeated(name: str) -> None:
+def test_resamples_of_differences_are_repeated_datums(name: str) -> None:
     """Both runs have the same resamples."""
     first, second = pair(name, 31)
     comparison = comparison_of(name, first, second, intervals=0.9, draws=DRAWS, seed=5)
@@ -377,7 +377,7 @@ def test_swaps_are_datums_of_the_other_run(name: str) -> None:
 
 
 def mixed_tables(name: str, first: Case, second: Case, rows: pl.DataFrame) -> np.ndarray:
-    """Compute differences per draw from tables whose datums have the other run's predictions."""
+    """Compute differences per resample from tables whose datums have the other run's predictions."""
     ids = pl.Series(first.ids, dtype=first.sides[0].schema[first.datum])
     swaps = swap_bits(hashes_of(ids), 5, 0, DRAWS).astype(bool)
     result = []
@@ -500,7 +500,7 @@ def test_tests_of_means_check_both_means(test: Any) -> None:
 
 
 @pytest.mark.parametrize(("clusters", "nothing"), [(1, True), (5, True), (6, False), (7, False)])
-def test_few_clusters_find_nothing(clusters: int, nothing: bool) -> None:
+def test_few_clusters_are_never_significant(clusters: int, nothing: bool) -> None:
     """All but one of n clusters may be swapped in 2^(n-1) ways: below 0.05 from 6 on."""
     least = np.mean(
         [

@@ -129,7 +129,7 @@ def test_the_detectable_difference_is_found_four_times_in_five():
     assert 0.7 <= (simulated((0.7, 0.7 + promised))["p"] < 0.05).mean() <= 0.9
 
 
-# -- what a difference is --------------------------------------------------------------------------
+# -- differences -----------------------------------------------------------------------------------
 
 
 def test_swapping_the_runs_mirrors_everything():
@@ -304,17 +304,17 @@ def test_clusters_are_swapped_and_resampled_as_units():
         )
         for table in (a, b)
     ]
-    apart = lead(compared(*copies, draws=1000))
-    together = lead(compared(*copies, draws=1000, cluster="video"))
+    independent = lead(compared(*copies, draws=1000))
+    by_cluster = lead(compared(*copies, draws=1000, cluster="video"))
     for name in (
         "difference",
         "se",
         "p",
         "detectable",
     ):  # bounds are Tango's, of independent datums
-        assert together[name] == pytest.approx(alone[name], abs=1e-12)
-    assert apart["se"] < 0.6 * together["se"]
-    assert apart["p"] < together["p"]
+        assert by_cluster[name] == pytest.approx(alone[name], abs=1e-12)
+    assert independent["se"] < 0.6 * by_cluster["se"]
+    assert independent["p"] < by_cluster["p"]
 
 
 # -- more than two ---------------------------------------------------------------------------------
@@ -337,7 +337,7 @@ def test_three_runs_are_compared_by_pairs():
     assert "significantly from new" in result.verdict
 
 
-def test_label_keys_are_named_where_there_are_several():
+def test_label_keys_are_named_if_there_are_several():
     a, b = sides(8, n=40)
     runs = []
     for table in (a, b):
@@ -434,10 +434,10 @@ def test_runs_keep_their_clusters(tmp_path: Path) -> None:
     for name, run in zip("ab", runs, strict=True):
         ee.score(run, cluster="video", **asked).save(tmp_path / name)
         folders.append(tmp_path / name)
-    kept = ee.compare(*folders, draws=100)
+    by_default = ee.compare(*folders, draws=100)
     said = ee.compare(*folders, draws=100, cluster="video")
-    assert kept.options.cluster == "video"
-    assert_frame_equal(kept.differences, said.differences)
+    assert by_default.options.cluster == "video"
+    assert_frame_equal(by_default.differences, said.differences)
     single = ee.score(runs[1], **asked)
     with refused("runs_differ", option="cluster"):
         ee.compare(folders[0], single, draws=100)

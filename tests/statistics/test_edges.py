@@ -175,7 +175,7 @@ def test_no_nan_in_any_frame() -> None:
         assert not numbers.select(pl.any_horizontal(pl.all().is_nan().any())).item()
 
 
-# -- what is refused -------------------------------------------------------------------------------
+# -- refusals --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ seeds = given(seed=st.integers(0, 2**32 - 1))
 
 METHODS = [name for name in EVERY_METHOD if name != "none"]
 COUNTS = ("Counts", "TIDECounts", "KeypointCounts")
-BY_NUMBER = (  # of rows: a single one leaves them undefined, the same one twice does not; or counts
+BY_NUMBER = (  # of rows: a single one makes them undefined, the same one twice does not; or counts
     *COUNTS, "AdjustedR2", "R2", "ExplainedVariance", "D2Tweedie", "D2AbsoluteError", "D2Pinball",
     *(one.name for one in NUMBERS if one.counts), "MOTAL", "BoxECE", "BoxReliability", "Rank",
 )  # fmt: skip
@@ -84,7 +84,7 @@ def by_tables(name: str, case: Case, rows: pl.DataFrame, seed: int) -> np.ndarra
     """Compute the value of every row per resample, from tables in which datums are repeated.
 
     Returns:
-        float64 [draws, rows], NaN where such tables have no value.
+        float64 [resamples, rows], NaN if such tables have no value.
     """
     ids = pl.Series(case.ids, dtype=case.sides[0].schema[case.datum])
     weights = draw_weights(hashes_of(ids), seed, 0, DRAWS)
@@ -105,7 +105,7 @@ def by_tables(name: str, case: Case, rows: pl.DataFrame, seed: int) -> np.ndarra
 @every_case
 @few
 @seeds
-def test_draws_are_datums_repeated(name: str, seed: int) -> None:
+def test_resamples_are_repeated_datums(name: str, seed: int) -> None:
     """A weight of 2 is the datum twice and a weight of 0 its absence, in every resample.
 
     Excluded are shares of bins, and values of labels that need no row of the label: tables without
@@ -184,7 +184,7 @@ def test_one_cluster_per_datum_changes_nothing(name: str) -> None:
 @every_case
 @few
 @seeds
-def test_copies_in_one_cluster_change_nothing(name: str, seed: int) -> None:
+def test_copies_in_one_cluster_change_no_interval(name: str, seed: int) -> None:
     """With every datum twice, resampled together, intervals equal those of the datums."""
     if name == "centres":
         pytest.skip("nuScenes' curves have a point a row, and lines between points")

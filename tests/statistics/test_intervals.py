@@ -57,7 +57,7 @@ def test_students_t(df: int) -> None:
         assert q.t_quantile(p, df) == pytest.approx(stats.t.ppf(p, df), rel=1e-9)
 
 
-# -- draws -----------------------------------------------------------------------------------------
+# -- resamples -------------------------------------------------------------------------------------
 
 
 def with_gaps(draws: int = 201, numbers: int = 7) -> np.ndarray:
@@ -171,7 +171,7 @@ def test_constant_resamples(method: str) -> None:
     assert (result.lower[0], result.upper[0], result.se[0]) == (0.25, 0.25, 0)
 
 
-# -- without draws ---------------------------------------------------------------------------------
+# -- without resamples -----------------------------------------------------------------------------
 
 
 @LEVELS

@@ -57,7 +57,7 @@ def test_distances_of_organs_that_one_run_misses(missed: int, message: int) -> N
     assert f"for {missed} datums" in found.verdict
 
 
-def test_a_worse_run_is_not_better_by_what_it_misses() -> None:
+def test_a_worse_run_does_not_gain_from_missing_values() -> None:
     """b is off by one pixel more in all images that it finds; in five others it finds nothing."""
     truth, a, _ = organs(0)
     b = np.roll(a, 1, axis=1)

@@ -50,11 +50,11 @@ def single(table: pl.DataFrame, model: str) -> pl.DataFrame:
 def test_columns_are_runs(metrics: list[str] | None) -> None:
     table, models = forecasts(), MODELS[:2]
     result = ee.compare(table, predictions=models, metrics=metrics, draws=100)
-    apart = ee.compare(
+    separate = ee.compare(
         *(single(table, model) for model in models), names=models, metrics=metrics, draws=100
     )
     assert list(result.runs) == list(models)
-    assert_frame_equal(result.differences, apart.differences)
+    assert_frame_equal(result.differences, separate.differences)
     assert not any("ground truths" in note for note in result.notes)
 
 
@@ -70,8 +70,8 @@ def test_every_pair() -> None:
             assert value == pytest.approx((table[model] - table["y"]).abs().mean())
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_rows_are_runs(apart: bool) -> None:
+@pytest.mark.parametrize("separate", [False, True])
+def test_rows_are_runs(separate: bool) -> None:
     rng = np.random.default_rng(8)
     truth = rng.choice(["a", "b"], 60)
     parts = {
@@ -86,7 +86,7 @@ def test_rows_are_runs(apart: bool) -> None:
     }
     long = pl.concat([part.with_columns(model=pl.lit(name)) for name, part in parts.items()])
     given: dict[str, Any] = {}
-    if apart:  # truths in a separate table
+    if separate:  # truths in a separate table
         given["ground_truths"] = parts["new"].select("datum_id", actual="y_true")
         long = long.select("model", "datum_id", predicted="y_pred")
     result = ee.compare(long, model="model", metrics=["Accuracy"], draws=100, **given)
@@ -275,14 +275,14 @@ def test_columns_have_the_role_of_their_task(
     result = ee.compare(frame, predictions=["A", "B"], draws=20, **options)
     more = {"value_columns": ["value"]} if role == "value" else {}
     rest = [name for name in frame.columns if name not in "AB"]
-    apart = ee.compare(
+    separate = ee.compare(
         *(frame.select(*rest, pl.col(model).alias(role)) for model in "AB"),
         names=["A", "B"],
         draws=20,
         **options,
         **more,
     )
-    assert_frame_equal(result.differences, apart.differences)
+    assert_frame_equal(result.differences, separate.differences)
     assert (result.differences["a"] > result.differences["b"]).any()
 
 
@@ -333,8 +333,8 @@ def test_rows_of_forecasts_are_matched_by_series_and_time() -> None:
     columns = ["a", "b", "difference", "wins", "ties", "losses"]
     assert_frame_equal(result.differences[columns], of_columns.differences[columns])
     one, other = shuffled.partition_by("model", include_key=False)
-    apart = ee.compare(one, other, names=MODELS[:2], metrics=["MAE"], draws=100)
-    assert_frame_equal(apart.differences, result.differences)
+    separate = ee.compare(one, other, names=MODELS[:2], metrics=["MAE"], draws=100)
+    assert_frame_equal(separate.differences, result.differences)
     fewer = ee.compare(one, other.head(60), metrics=["MAE"], draws=100, common=True)
     assert fewer.n == 60
     with pytest.raises(ee.InputError, match="20 datums of the others are missing"):

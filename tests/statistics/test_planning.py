@@ -142,7 +142,7 @@ def test_saved_runs_without_intervals_can_be_planned(tmp_path: Any) -> None:
     assert plan.n == 200
 
 
-def test_saved_runs_are_planned_for_the_metrics_asked_for(tmp_path: Any) -> None:
+def test_saved_runs_are_planned_for_the_requested_metrics(tmp_path: Any) -> None:
     ee.score(table(200, 5), task="classification").save(tmp_path / "run")
     for name in ("Accuracy", "F1"):
         plan = ee.find_plan(tmp_path / "run", half_width=0.03, metrics=[name])

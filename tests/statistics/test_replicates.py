@@ -172,7 +172,7 @@ class TestContract:
         with refused("not_kept", ee.InputError):
             ee.compare(*folders[::2], replicate="seed")
 
-    def test_what_is_refused(self, tables: list[Path]) -> None:
+    def test_refusals(self, tables: list[Path]) -> None:
         first, second = (pl.read_parquet(path) for path in tables)
         with refused("column_missing", ee.InputError):
             ee.compare(first, second, replicate="epoch")

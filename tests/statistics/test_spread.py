@@ -92,9 +92,9 @@ def test_expected_differences_are_those_of_shuffled_groups():
     )
     row = ee.score(rows, metrics=["Accuracy"], spread="group", draws=400).spread.row(0, named=True)
     first = rng.hypergeometric(70, 30, 50, 100_000)
-    apart = np.abs(2 * first - 70) / 50
-    assert row["expected"] == pytest.approx(apart.mean(), abs=0.012)
-    assert row["expected_95"] == pytest.approx(np.quantile(apart, 0.95), abs=0.041)
+    difference = np.abs(2 * first - 70) / 50
+    assert row["expected"] == pytest.approx(difference.mean(), abs=0.012)
+    assert row["expected_95"] == pytest.approx(np.quantile(difference, 0.95), abs=0.041)
 
 
 def test_clusters_exchange_groups():

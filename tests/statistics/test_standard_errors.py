@@ -105,8 +105,8 @@ def test_of_means_over_clusters(task: str) -> None:
     sides = tables(np.random.default_rng(4))
     asked = {"task": task, "metrics": metrics, "intervals": 95, "draws": DRAWS, "datums": videos}
     card = ee.score(*sides, **asked, cluster="video")
-    apart = ee.score(*sides, **asked).metrics["se"]
-    for row, alone in zip(means_of(card).iter_rows(named=True), apart, strict=True):
+    by_datum = ee.score(*sides, **asked).metrics["se"]
+    for row, alone in zip(means_of(card).iter_rows(named=True), by_datum, strict=True):
         values = np.array(row["values"])
         gaps = (values - values.mean()).reshape(VIDEOS, -1).sum(axis=1)
         expected = np.sqrt((gaps**2).sum()) / N
@@ -141,11 +141,11 @@ def test_wilson_of_shares_of_datums() -> None:
     right = (actual == predicted).sum()
     expected = {("Accuracy", None): (right, 200)}
     for label in "abc":
-        told, there = predicted == label, actual == label
-        both = (told & there).sum()
-        expected["Precision", label] = both, told.sum()
+        predicted_here, there = predicted == label, actual == label
+        both = (predicted_here & there).sum()
+        expected["Precision", label] = both, predicted_here.sum()
         expected["Recall", label] = both, there.sum()
-        expected["Jaccard", label] = both, (told | there).sum()
+        expected["Jaccard", label] = both, (predicted_here | there).sum()
     for row in rows.iter_rows(named=True):
         counts = expected.get((row["metric"], row["label_value"]))
         if counts is None or row["average"] is not None:

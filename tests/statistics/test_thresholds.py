@@ -174,23 +174,23 @@ def check(name: str, seed: int) -> None:
         points = curves.get(tuple(label), [])
         seen = row["reason"] != "no scored row"
         expected = TRIED[metric](points) if seen else None
-        told = (seed, metric, label)
+        place = (seed, metric, label)
         if expected is None:
-            assert row["threshold"] is None, told
+            assert row["threshold"] is None, place
             continue
         if row["threshold"] != expected.threshold:
             # Scores of datums that do not count add no points.
             same = reaching(points, row["threshold"])
-            assert same is not None, told
-            assert same[1:] == expected[1:], told
+            assert same is not None, place
+            assert same[1:] == expected[1:], place
         ours = row["tp"], row["fp"], row["fn"]
-        assert ours == expected[1:4], told
-        assert row["tn"] is None or row["tn"] == expected.tn, told
+        assert ours == expected[1:4], place
+        assert row["tn"] is None or row["tn"] == expected.tn, place
         chosen = [TRIED[metric](half.get(tuple(label), [])) for half in halves]
         if None in chosen or row["held_out_tp"] is None:
             # Held-out values are missing if and only if one half chooses no threshold.
-            assert row["held_out_tp"] is None, told
-            assert None in chosen, told
+            assert row["held_out_tp"] is None, place
+            assert None in chosen, place
             continue
         held_out += 1
         counts = np.zeros(2)
@@ -198,7 +198,7 @@ def check(name: str, seed: int) -> None:
             assert point is not None
             there = reaching(other.get(tuple(label), []), point.threshold)
             counts += (0, 0) if there is None else (there.tp, there.fp)
-        assert (row["held_out_tp"], row["held_out_fp"]) == tuple(counts), told
+        assert (row["held_out_tp"], row["held_out_fp"]) == tuple(counts), place
     assert held_out
 
 
@@ -272,8 +272,8 @@ def test_a_sure_threshold_keeps_its_target_and_an_overfitted_one_does_not() -> N
     row = ee.find_thresholds(noise, metrics="ThresholdAtMaxF").frame.row(0, named=True)
     assert row["flattery"] == pytest.approx(row["f"] - row["held_out_f"])
     assert row["flattery"] > 0
-    told = noise.with_columns(score=pl.col("score") / 2 + pl.col("actual") / 2)
-    row = ee.find_thresholds(told, metrics="ThresholdAtPrecision").frame.row(0, named=True)
+    place = noise.with_columns(score=pl.col("score") / 2 + pl.col("actual") / 2)
+    row = ee.find_thresholds(place, metrics="ThresholdAtPrecision").frame.row(0, named=True)
     assert row["kept"] is True
     assert row["tp"] == row["held_out_tp"] == noise["actual"].sum()
 

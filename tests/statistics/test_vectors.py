@@ -79,8 +79,8 @@ def test_standard_errors_are_those_of_single_datums(
     for least in (1000, 10**9):
         from_datums(monkeypatch, least)
         found.append(ee.score(*sides, **ASKED, **options, method="percentile").metrics)
-    apart = (found[0]["lower"] != found[1]["lower"]).sum()
-    assert apart > found[0].height // 2  # vectors were used
+    differing = (found[0]["lower"] != found[1]["lower"]).sum()
+    assert differing > found[0].height // 2  # vectors were used
     ratio = (found[0]["se"] / found[1]["se"]).drop_nulls().to_numpy()
     assert ratio.size
     assert np.abs(np.log(ratio)).max() < 0.2

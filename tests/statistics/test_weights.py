@@ -39,9 +39,9 @@ def unrelated(first: np.ndarray, second: np.ndarray) -> None:
     assert abs(r) < 4 / np.sqrt(first.size)
 
 
-def test_draws_datums_and_seeds_are_independent() -> None:
-    for apart in (1, 2, 3, 4):  # four resamples come from one word
-        unrelated(MANY[:, apart:], MANY[:, :-apart])
+def test_resamples_datums_and_seeds_are_independent() -> None:
+    for distance in (1, 2, 3, 4):  # four resamples come from one word
+        unrelated(MANY[:, distance:], MANY[:, :-distance])
     unrelated(MANY[1:], MANY[:-1])  # consecutive ids
     for seed in (1, 2, 1 << 32, -1):
         unrelated(MANY, draw_weights(KEYS, seed, 0, 500))
@@ -63,8 +63,8 @@ def test_swaps_are_fair_and_independent() -> None:
     swaps = swap_bits(KEYS, 0, 0, 500)
     assert set(np.unique(swaps)) == {0, 1}
     assert abs(swaps.mean() - 0.5) < 4 * 0.5 / np.sqrt(swaps.size)
-    for apart in (1, 2, 63, 64):
-        unrelated(swaps[:, apart:], swaps[:, :-apart])
+    for distance in (1, 2, 63, 64):
+        unrelated(swaps[:, distance:], swaps[:, :-distance])
     unrelated(swaps[1:], swaps[:-1])
     unrelated(swaps, MANY)
     unrelated(swaps, swap_bits(KEYS, 1, 0, 500))

@@ -34,7 +34,7 @@ def weights(path: Path) -> dict[str, Array]:
     return found
 
 
-def _alone(character: str) -> bool:
+def _is_separate(character: str) -> bool:
     """Return whether a character is a word by itself: punctuation and Chinese characters."""
     code = ord(character)
     marks = 33 <= code <= 47 or 58 <= code <= 64 or 91 <= code <= 96 or 123 <= code <= 126
@@ -44,8 +44,8 @@ def _alone(character: str) -> bool:
 
 def _words(text: str) -> list[str]:
     plain = unicodedata.normalize("NFD", text.lower())
-    kept = (one for one in plain if unicodedata.category(one) != "Mn")
-    return "".join(f" {one} " if _alone(one) else one for one in kept).split()
+    remaining = (one for one in plain if unicodedata.category(one) != "Mn")
+    return "".join(f" {one} " if _is_separate(one) else one for one in remaining).split()
 
 
 class MiniLM:

@@ -15,7 +15,7 @@ ALONE = pl.DataFrame({"text": ["The cat sat.", "Dogs bark.", ""], "contexts": CO
 UNREAD = ["FleschReadingEase", "RougeFaithfulness"]
 
 
-def test_metrics_of_the_text_alone_need_no_references():
+def test_metrics_of_only_the_text_need_no_references():
     card = ee.score(ALONE, metrics=UNREAD)
     assert values(card, "RougeFaithfulness") == [1.0, 0.0, None]
     assert card.per_datum.filter(metric="RougeFaithfulness")["status"].to_list() == [
@@ -23,11 +23,11 @@ def test_metrics_of_the_text_alone_need_no_references():
         "scored",
         "no_context",
     ]
-    beside = ALONE.with_columns(reference=pl.Series([["The cat sat."], [], None]))
-    assert values(ee.score(beside, metrics=UNREAD), "FleschReadingEase") == values(
+    with_references = ALONE.with_columns(reference=pl.Series([["The cat sat."], [], None]))
+    assert values(ee.score(with_references, metrics=UNREAD), "FleschReadingEase") == values(
         card, "FleschReadingEase"
     )
-    with_one_that_reads = ee.score(beside, metrics=[*UNREAD, "WER"], nulls="skip")
+    with_one_that_reads = ee.score(with_references, metrics=[*UNREAD, "WER"], nulls="skip")
     assert values(with_one_that_reads, "RougeFaithfulness") == [1.0, None, None]
 
 

@@ -33,7 +33,7 @@ DISTINCT = ["a piano", "a tea", "ice", " ", "tin", "ate", "nose", "ice ice", "a"
 
 
 @pytest.fixture(autouse=True)
-def apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def isolated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Connect to the loopback directly, without certificates, with temporary caches."""
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
@@ -158,7 +158,7 @@ def test_requests_a_minute() -> None:
         assert len(server.requests) == 3
 
 
-def test_vectors_of_another_length_than_asked_for() -> None:
+def test_vectors_of_another_length_than_requested() -> None:
     def fault(body: dict[str, Any], before: int) -> Any:
         return 200, {}, numbered(range(len(body["input"])), [1.0, 2.0, 3.0])
 
@@ -332,10 +332,10 @@ def test_an_object_of_the_users(tmp_path: Path) -> None:
     assert "Letters" in ee.explain(metrics=[NAME], task="text", embedder=model)
     for other in (pickle.loads(pickle.dumps(card)), copy.copy(card), copy.deepcopy(card)):
         assert other.value(NAME) == card.value(NAME)
-    kept = ee.load(card.save(tmp_path / "run"))
-    assert kept.value(NAME) == card.value(NAME)
+    loaded = ee.load(card.save(tmp_path / "run"))
+    assert loaded.value(NAME) == card.value(NAME)
     with refused("option_missing", option="embedder"):
-        ee.score(PAIRS, options=kept.options)
+        ee.score(PAIRS, options=loaded.options)
     vectors = PAIRS.with_columns(
         embedding=pl.Series([[1.0]] * 5), reference_embedding=pl.Series([[1.0]] * 5)
     )

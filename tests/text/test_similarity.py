@@ -24,8 +24,8 @@ NAME = "SemanticSimilarity"
 class Table:
     """Embedder with vectors of a few texts."""
 
-    def __init__(self, known: dict[str, list[float]]) -> None:
-        self.known = known
+    def __init__(self, vectors: dict[str, list[float]]) -> None:
+        self.known = vectors
 
     def encode(self, texts: list[str]) -> Any:
         return np.array([self.known[text] for text in texts], float)
@@ -179,7 +179,7 @@ def test_null_vectors_skipped() -> None:
         (["a", "b"], "wrong_dtype", None),
     ],
 )  # fmt: skip
-def test_what_is_refused(ours: Any, code: str, rows: list[int] | None) -> None:
+def test_refusals(ours: Any, code: str, rows: list[int] | None) -> None:
     facts = {"column": "embedding"} | ({"rows": rows, "count": len(rows)} if rows else {})
     table = pl.DataFrame({"datum_id": ["a", "b"], "embedding": ours}, strict=False)
     theirs = table.with_columns(embedding=pl.Series([[1.0, 2.0], [1.0, 2.0]]))

@@ -54,7 +54,7 @@ def test_a_file(tmp_path: Path) -> None:
         overlap(stop_words=tmp_path / "none.txt")
 
 
-def test_what_is_refused() -> None:
+def test_refusals() -> None:
     with refused("option_value", option="stop_words", count=1):
         overlap(stop_words=["the", "in order"])
     with refused("option_value", option="stop_words", value=7):

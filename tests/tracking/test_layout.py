@@ -41,9 +41,9 @@ def test_selected_rows_are_laid_out_as_if_there_were_no_others() -> None:
     rng = np.random.default_rng(3)
     for _ in range(30):
         sides = [side(rng, int(rng.integers(0, 40))) for _ in range(2)]
-        kept = [rng.random(own.frame.size) < rng.choice([0, 0.3, 0.9]) for own in sides]
-        got = lay_out(*sides, InTurn()).some(*kept)
-        chosen = [own.some(np.flatnonzero(at)) for own, at in zip(sides, kept, strict=True)]
+        selected = [rng.random(own.frame.size) < rng.choice([0, 0.3, 0.9]) for own in sides]
+        got = lay_out(*sides, InTurn()).some(*selected)
+        chosen = [own.some(np.flatnonzero(at)) for own, at in zip(sides, selected, strict=True)]
         expected = lay_out(*chosen, InTurn())
         for name in ("datum", "label", "truth_row", "found_row", "offsets"):
             assert getattr(got, name).tolist() == getattr(expected, name).tolist(), name

@@ -239,17 +239,19 @@ def test_tracks_that_would_match_otherwise_are_a_warning(fault: str, metric: str
 @pytest.mark.parametrize("step", [1, 2])
 def test_exchanged_sequences(step: int) -> None:
     predictions, truth = tracks(0)
-    turns = pl.DataFrame({"sequence": [*"abcd"], "next": [*"bcda"], "x": [0.0, 90.0, 900.0, 2e3]})
+    next_sequence = pl.DataFrame(
+        {"sequence": [*"abcd"], "next": [*"bcda"], "x": [0.0, 90.0, 900.0, 2e3]}
+    )
     four = [
         pl.concat([side, side.with_columns(pl.col("sequence").replace({"a": "c", "b": "d"}))])
-        .join(turns, on="sequence")
+        .join(next_sequence, on="sequence")
         .with_columns(xmin=pl.col("xmin") + pl.col("x"), xmax=pl.col("xmax") + pl.col("x"))
         for side in (predictions, truth)
     ]
     assert ee.score(*(side.drop("x", "next") for side in four)).warnings == ()
     moved = four[0]
     for _ in range(step):
-        moved = moved.drop("x", "next", strict=False).join(turns, on="sequence")
+        moved = moved.drop("x", "next", strict=False).join(next_sequence, on="sequence")
         moved = moved.with_columns(sequence="next")
     card = ee.score(moved.drop("x", "next"), four[1].drop("x", "next"))
     (finding,) = (one for one in card.findings if one.severity == "warning")
@@ -265,8 +267,10 @@ def test_every_fifth_frame_of_one_side(few: str) -> None:
         ymin=pl.lit(0.0), xmax=pl.col("xmin") + 40, ymax=pl.lit(50.0)
     )
     found = truth.rename({"object_id": "track_id"})
-    kept = pl.col("frame") % 5 == 3
-    sides = (found.filter(kept), truth) if few == "predictions" else (found, truth.filter(kept))
+    selected = pl.col("frame") % 5 == 3
+    sides = (
+        (found.filter(selected), truth) if few == "predictions" else (found, truth.filter(selected))
+    )
     card = ee.score(*sides)
     (finding,) = (one for one in card.findings if one.severity == "warning")
     assert (finding.code, finding.facts["side"]) == ("frames_skipped", few)
@@ -319,7 +323,7 @@ def test_tracks_that_match_have_no_warning() -> None:
     noise = np.random.default_rng(0)
     for seed in range(4):
         predictions, truth = tracks(seed)
-        for kept in (
+        for selected in (
             predictions,
             predictions.filter(pl.col("frame") > 3),
             predictions.filter(pl.col("frame") < 19),
@@ -328,4 +332,4 @@ def test_tracks_that_match_have_no_warning() -> None:
                 pl.col(CORNERS) + 25 * pl.Series(noise.normal(size=predictions.height))
             ),
         ):
-            assert ee.score(kept, truth).warnings == ()
+            assert ee.score(selected, truth).warnings == ()

@@ -40,7 +40,7 @@ def test_labels(card: ee.Scorecard, label: str) -> None:
     assert said == pytest.approx(VECTORS["labels"][label], rel=1e-12, abs=1e-12)
 
 
-def test_labels_together(card: ee.Scorecard) -> None:
+def test_labels_combined(card: ee.Scorecard) -> None:
     assert card.task == "tracking"
     said = [card.value(name) for name in VECTORS["names"]]
     assert said == pytest.approx(VECTORS["together"], rel=1e-12, abs=1e-12)

@@ -114,7 +114,7 @@ class TestIds:
         card = collector.score(datums=datums, by="light")
         assert card.value("Accuracy", slice="light", slice_value="day") == 0.5
 
-    def test_what_is_refused(self) -> None:
+    def test_refusals(self) -> None:
         collector = ee.Collector("classification")
         with refused("lengths_differ", option="ids", count=2, of=3):
             collector.add(self.found, self.truth, ids=["a", "b"])

@@ -70,7 +70,7 @@ def test_statistics_are_those_of_numpy(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_weights_of_one_size_change_nothing_and_others_weigh(seed: int) -> None:
+def test_equal_weights_change_nothing_and_others_count(seed: int) -> None:
     table, rng = wide(30, seed), np.random.default_rng(seed)
     plain = ee.score(table, task="values", statistics=[*EVERY]).metrics
     same = ee.score(table.with_columns(weight=0.25), task="values", statistics=EVERY).metrics
@@ -144,10 +144,10 @@ def test_extreme_values_have_no_interval(statistic: str) -> None:
         )
         assert bounds_of.null_count().row(0) == (bounds_of.height,) * 4
         assert rows.filter(statistic="mean", metric="x")["lower"][0] is not None
-        told = rows.filter(pl.col("statistic") == statistic, pl.col("value").is_not_null())[
+        defined = rows.filter(pl.col("statistic") == statistic, pl.col("value").is_not_null())[
             "reason"
         ]
-        assert told.null_count() == 0
+        assert defined.null_count() == 0
     result = ee.compare(first, second, **how).differences.filter(statistic=statistic)
     made = result.select("lower", "upper", "se", "detectable")
     assert made.null_count().row(0) == (result.height,) * 4
