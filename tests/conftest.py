@@ -108,7 +108,7 @@ def pytest_collection(session: pytest.Session) -> None:
         "testpaths"
     ):
         for path in sorted(Path(__file__).parent.rglob("test_*.py"), reverse=True):
-            with suppress(Exception, pytest.skip.Exception):  # told when it is collected
+            with suppress(Exception, pytest.skip.Exception):  # reported when it is collected
                 _ = pytest.Module.from_parent(session, path=path).obj
 
 

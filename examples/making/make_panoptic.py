@@ -107,15 +107,15 @@ def main(folder: Path) -> None:
         light = "night" if image % 2 else "day"
         name = f"scene_{image:02}.png"
         scenes.append({"id": image, "file_name": name, "light": light})
-        for (side, annotations), (ids, segments) in zip(
+        for (side, rows), (ids, segments) in zip(
             sides.items(), scene(rng, LIGHT[light]), strict=True
         ):
             write(folder / side / name, ids)
-            annotations.append(annotation(image, name, ids, segments))
+            rows.append(annotation(image, name, ids, segments))
     whole = {"images": scenes, "categories": CATEGORIES}
-    for side, annotations in sides.items():
+    for side, rows in sides.items():
         kept = whole if side == "truth" else {}
-        (folder / f"{side}.json").write_text(json.dumps(kept | {"annotations": annotations}))
+        (folder / f"{side}.json").write_text(json.dumps(kept | {"annotations": rows}))
     pl.DataFrame(scenes).rename({"id": "image_id"}).write_parquet(folder / "scenes.parquet")
 
 

@@ -71,7 +71,7 @@ def write(path: Path | str, pixels: Any, palette: Any = None, **profile: Any) ->
 
 @st.composite
 def pairs_of_maps(draw: st.DrawFn, values: tuple[int, ...] = (0, 1, 2, 3, 255)) -> Any:
-    """Return mappings of datum ids to maps of various sizes; datums may be missing on either side."""
+    """Return maps of various sizes by datum id; datums may be missing on either side."""
     sides: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     for name in draw(st.lists(st.sampled_from("abcd"), min_size=1, max_size=4, unique=True)):
         shape = draw(st.tuples(st.integers(1, 5), st.integers(1, 19)))

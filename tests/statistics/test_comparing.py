@@ -377,7 +377,7 @@ def test_swaps_are_datums_of_the_other_run(name: str) -> None:
 
 
 def mixed_tables(name: str, first: Case, second: Case, rows: pl.DataFrame) -> np.ndarray:
-    """Compute differences per resample from tables whose datums have the other run's predictions."""
+    """Compute differences per resample from tables with the other run's predictions."""
     ids = pl.Series(first.ids, dtype=first.sides[0].schema[first.datum])
     swaps = swap_bits(hashes_of(ids), 5, 0, DRAWS).astype(bool)
     result = []
