@@ -26,7 +26,7 @@ from planted_faults import (
     mapped,
     ranked,
     rows,
-    told,
+    answers,
     within,
 )
 
@@ -165,7 +165,7 @@ UNSEEN: list[Unseen] = [
     ("retrieval", "judgments of another collection in half", ranked, judged_elsewhere,
      [("judg",)]),
     ("retrieval", "pages off by one in one city", ranked, pages_off_by_one, [("city", "Oslo")]),
-    ("text", "references of one city in another language", told, other_language,
+    ("text", "references of one city in another language", answers, other_language,
      [("city", "Oslo")]),
     ("segmentation", "one annotator merges two labels", mapped, merged_labels, KIM),
 ]  # fmt: skip

@@ -54,7 +54,7 @@ class Odd(NamedTuple):
     params: dict[str, Any]
 
 
-def unusual_case(seed: int) -> Odd:
+def odd(seed: int) -> Odd:
     """Return a random case with unusual ids, orders, ties, crowds and areas.
 
     Ids may be 0, large or not contiguous. Areas are at the limits of ranges, or differ from those
