@@ -18,6 +18,7 @@ from planted_faults import (
     CORNERS,
     LABELS,
     Tables,
+    answers,
     boxes,
     change,
     ids,
@@ -26,7 +27,6 @@ from planted_faults import (
     mapped,
     ranked,
     rows,
-    answers,
     within,
 )
 
