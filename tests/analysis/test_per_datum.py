@@ -73,8 +73,8 @@ def test_a_datum_by_hand() -> None:
     ).per_datum
     assert frame["value"].to_list() == [2 / 3, 1.0, None]
     assert frame["status"].to_list() == ["scored", "scored", "undefined"]
-    made_with = {"iou_threshold": 0.5, "score_threshold": 0.75}
-    assert [json.loads(one) for one in frame["parameters"]] == [made_with] * 3
+    parameters = {"iou_threshold": 0.5, "score_threshold": 0.75}
+    assert [json.loads(one) for one in frame["parameters"]] == [parameters] * 3
 
 
 def test_right_labels_are_0_and_datums_without_a_truth_undefined() -> None:

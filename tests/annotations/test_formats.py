@@ -278,7 +278,7 @@ def test_label_studio_regions(tmp_path: Path) -> None:
     frame = source.frame.collect()
     boxes = frame.select("xmin", "ymin", "xmax", "ymax").rows()
     assert boxes[0] == (16, 16, 48, 24)
-    assert boxes[1] == pytest.approx((8, 16, 16, 48)), "turned about its first corner"
+    assert boxes[1] == pytest.approx((8, 16, 16, 48)), "rotated about its first corner"
     assert boxes[2] == (0, 0, 32, 32)
     assert source.datums is not None
     assert source.datums.rows() == [("a", "a.jpg", 64, 32)]

@@ -59,7 +59,7 @@ def test_one_format_on_both_sides(name: str, want: list[float], tmp_path: Path) 
     )
     assert numbers(predictions, truths, datums=sizes) == want
     single = ee.score(predictions, truths, dialect="coco", iou_type="bbox")
-    assert [*single.to_coco()["stats"][:3]] == want[:3], "shares on both sides meet alike"
+    assert [*single.to_coco()["stats"][:3]] == want[:3], "relative coordinates on both sides match"
     noted(single, "sizes_unknown")
 
 

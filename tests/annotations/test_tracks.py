@@ -148,11 +148,11 @@ def test_empty_files(tmp_path: Path) -> None:
     predictions, truth = mot(tmp_path)
     lines = ["1,1,0,10,20,40,1,1,1", "2,1,0,10,20,40,1,1,1"]
     written(tmp_path / "gt" / "S-2" / "gt" / "gt.txt", *lines)
-    nothing = tmp_path / "found" / "S-2.txt"
-    nothing.write_text("")
+    empty_file = tmp_path / "found" / "S-2.txt"
+    empty_file.write_text("")
     card = ee.score(predictions, truth, dialect="mot", metrics=METRICS)
     assert [card.value(name) for name in METRICS[:3]] == [2, 2, 2]
-    for empty in (nothing, nothing.parent):
+    for empty in (empty_file, empty_file.parent):
         (tmp_path / "found" / "S-1.txt").write_text("")
         card = ee.score(empty, truth, dialect="mot", metrics=METRICS)
         assert [card.value(name) for name in METRICS[:3]] == [0, 0, 4]

@@ -121,7 +121,7 @@ def test_curves(name: str, shape: str) -> None:
             frame = curve(card, "ScorePrecisionRecallCurve", 1).reverse()
             check(frame["recall"], recall)
             check(frame["precision"][:-1], precision[:-1])
-            assert frame["precision"][-1] is None, "nothing is predicted above all scores"
+            assert frame["precision"][-1] is None, "no prediction is above all scores"
             assert precision[-1] == 1.0
             check(frame["score_threshold"], [*threshold, np.nan])
     if "det" in expected and "value" in expected["det"]:

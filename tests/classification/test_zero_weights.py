@@ -91,8 +91,13 @@ def test_one_label() -> None:
         row["metric"]: (row["value"], row["reason"])
         for row in card.metrics.filter(label_value="c").iter_rows(named=True)
     }
-    nothing = (None, REASON)
-    assert of_c == {"Recall": nothing, "Precision": (0.0, None), "ROCAUC": nothing, "AP": nothing}
+    undefined = (None, REASON)
+    assert of_c == {
+        "Recall": undefined,
+        "Precision": (0.0, None),
+        "ROCAUC": undefined,
+        "AP": undefined,
+    }
     assert card.value("Recall", average="macro") == 0.5
     assert card.value("Accuracy") == pytest.approx(1 / 3)
 

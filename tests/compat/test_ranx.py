@@ -49,8 +49,8 @@ def test_random_sets(case: dict[str, Any]) -> None:
             )
     if "table" not in case:
         return
-    how = {"rounding_digits": case["digits"], "show_percentages": case["percent"]}
-    report = compare(judged, runs, metrics, max_p=case["max_p"], make_comparable=True, **how)
+    display = {"rounding_digits": case["digits"], "show_percentages": case["percent"]}
+    report = compare(judged, runs, metrics, max_p=case["max_p"], make_comparable=True, **display)
     if right == metrics:
         assert str(report) == case["table"]
     mine, theirs = report.to_dict(), case["dict"]

@@ -100,15 +100,15 @@ def test_hard_predictions(seed: int) -> None:
     both("balanced_accuracy_score", truth, predicted, **weight, adjusted=bool(rng.integers(2)))
     both("matthews_corrcoef", truth, predicted, **weight)
     both("multilabel_confusion_matrix", truth, predicted, **weight)
-    how = [None, "linear", "quadratic"][rng.integers(3)]
-    both("cohen_kappa_score", truth, predicted, **weight, weights=how)
+    kappa_weights = [None, "linear", "quadratic"][rng.integers(3)]
+    both("cohen_kappa_score", truth, predicted, **weight, weights=kappa_weights)
     some = [names[i] for i in rng.permutation(len(names))[: rng.integers(1, len(names) + 1)]]
     both(
         "cohen_kappa_score",
         truth,
         predicted,
         **weight,
-        weights=how,
+        weights=kappa_weights,
         labels=some,
         replace_undefined_by=0.0,
     )

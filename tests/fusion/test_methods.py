@@ -126,11 +126,11 @@ def test_condorcet_puts_no_document_before_one_it_loses_to(runs: list[oracle.Run
 
 
 @given(run, st.lists(st.randoms(use_true_random=False), min_size=2, max_size=2))
-def test_the_order_of_rows_does_not_matter(one: oracle.Run, how: list[Any]) -> None:
+def test_the_order_of_rows_does_not_matter(one: oracle.Run, orders: list[Any]) -> None:
     rows = [(q, d, s) for q, documents in one.items() for d, s in documents.items()]
     frames = []
-    for shuffle in how:
-        shuffle.shuffle(rows)
+    for order in orders:
+        order.shuffle(rows)
         frames.append(pl.DataFrame(rows, ["query_id", "doc_id", "score"], orient="row"))
     assert ee.fuse(frames).equals(ee.fuse([one, one]))
 
