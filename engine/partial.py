@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import os
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
 from os import PathLike
@@ -571,12 +572,23 @@ def merge(tallies: Iterable[_Given] | _Given) -> Tally:
             no datum id: their numbers continue from tally to tally.
 
     Raises:
-        InputError: a datum occurs in two tallies.
+        InputError: a datum occurs in two tallies; a tally or file of rows without datum ids is
+            given twice.
         ResultError: none at all, tallies of different plans, or other bytes.
     """
     if isinstance(tallies, (Tally, bytes, str, PathLike)):
         tallies = [tallies]
-    parts = [_opened(one) for one in tallies]
+    parts: list[Tally] = []
+    seen: set[str | int] = set()
+    for n, one in enumerate(tallies):
+        part = _opened(one)
+        key: str | int = id(part)
+        if isinstance(one, (str, PathLike)):
+            key = os.path.realpath(one)
+        if key in seen and part._tallies.datums.ids is None:  # else its datums are found
+            raise InputError(f"merge: tally {n} was given before.", code="given_twice", value=n)
+        seen.add(key)
+        parts.append(part)
     if not parts:
         raise ResultError("merge: there is no tally.", code="empty")
     first = parts[0]

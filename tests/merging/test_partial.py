@@ -200,6 +200,18 @@ def test_rows_that_contradict_the_plan_are_refused(change: Any, column: str) -> 
     assert (error.value.code, error.value.facts["column"]) == ("plan_contradicted", column)
 
 
+def test_a_tally_without_ids_counts_once(tmp_path: Path) -> None:
+    rows = pl.DataFrame({"actual": ["a", "b"], "predicted": ["a", "a"]})
+    plan = ee.plan(rows, metrics=["Accuracy"])
+    one, other = plan.tally(rows), plan.tally(rows)
+    file = tmp_path / "one.tally"
+    file.write_bytes(one.to_bytes())
+    assert len(ee.merge([one, other, file])) == 6
+    for twice in ([one, other, one], [file, one, str(file)]):
+        with refused("given_twice", value=2):
+            ee.merge(twice)
+
+
 def test_forgotten_ground_truths_are_named() -> None:
     scored = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "score": [0.5]})
     truths = scored.drop("score")
