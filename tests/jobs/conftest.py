@@ -1,4 +1,4 @@
-"""A folder with tables and a job in it."""
+"""Fixtures: a folder with tables and a job file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Write = Callable[..., Path]
 
 
 def write_day(folder: Path, day: str, *, wrong: int = 0, first: int = 0) -> None:
-    """Tables of one day: ten datums with a box each, of which some are predicted elsewhere."""
+    """Write the tables of one day: ten datums with one box each; ``wrong`` boxes are misplaced."""
     ids = list(range(first, first + 10))
     truths = pl.DataFrame(
         {
@@ -56,7 +56,7 @@ def write_day(folder: Path, day: str, *, wrong: int = 0, first: int = 0) -> None
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Tables of three days, the job of :data:`JOB`; datums of different days differ."""
+    """Return a folder with the job :data:`JOB` and tables of three days with distinct datums."""
     for place, day in enumerate(DAYS):
         write_day(tmp_path, day, first=100 * place)
     (tmp_path / "job.toml").write_text(JOB)
@@ -65,7 +65,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def write(folder: Path) -> Write:
-    """Write a job file: the usual one with pieces replaced, or another one."""
+    """Return a function that writes a job file, by default :data:`JOB`, with replacements."""
 
     def made(*pairs: tuple[str, str], text: str = JOB) -> Path:
         for old, new in pairs:

@@ -1,7 +1,7 @@
-"""A job that is killed at random moments, and what may then be found in its folder.
+"""Check of the results of a job that is killed at random moments.
 
-Two versions of its inputs take turns. Whatever is killed, the folder holds the result of one of
-them, whole: the files that its ``run.json`` lists, the numbers of that version, its digests.
+The inputs alternate between two versions. After every kill, the folder must contain the complete
+result of one version: the files that its ``run.json`` lists, its numbers and its digests.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ COMMAND = (sys.executable, "-m", "evalengine", "run")
 
 
 class Kills:
-    """A folder with a job in it.
+    """Folder with a job to kill.
 
     Args:
         folder: an empty folder.
         rows: boxes on either side.
-        seed: of the tables and of the moments.
+        seed: seed of the tables and of the moments.
     """
 
     def __init__(self, folder: Path, rows: int = 2000, seed: int = 0) -> None:
@@ -65,20 +65,22 @@ class Kills:
 
     @property
     def result(self) -> Path:
-        """Where the job's result stands."""
+        """Folder of the job's result."""
         return self.folder / "runs" / "latest"
 
     def place(self, name: str) -> None:
-        """Make a version of the tables the job's input."""
+        """Write a version of the tables as the job's input."""
         for side, table in self.versions[name].items():
             table.write_parquet(self.folder / f".{side}")
             (self.folder / f".{side}").replace(self.folder / f"{side}.parquet")
 
     def kill(self, number: signal.Signals = signal.SIGKILL) -> tuple[int, float]:
-        """Start the job and kill it, half the time while it is writing; status and seconds until
-        it ended.
+        """Start the job and kill it, in half of all calls while it is writing.
+
+        Returns:
+            exit status, and seconds from the signal to the end.
         """
-        # Without PIPE's limits: lines are few. Unbuffered, so that "writing" is seen at once.
+        # Lines are few, so the pipe does not fill.
         process = subprocess.Popen(
             [*COMMAND, str(self.job), "--force"],
             stdout=subprocess.DEVNULL,
@@ -98,13 +100,13 @@ class Kills:
         process.communicate(timeout=60)
         return process.returncode, time.perf_counter() - begun
 
-    def found(self) -> str:
-        """Which version's result stands there.
+    def version(self) -> str:
+        """Return the name of the version whose result is in the folder.
 
         Raises:
-            AssertionError: none, or parts of several.
+            AssertionError: there is no complete result, or it mixes versions.
         """
-        card = ee.load(self.result)  # every file that run.json lists, at its size
+        card = ee.load(self.result)  # checks the size of every file in run.json
         details = json.loads((self.result / "job.json").read_text())
         success = json.loads((self.result / "_SUCCESS").read_text())
         digest = details["inputs"]["predictions"][0]["sha256"]
@@ -112,8 +114,8 @@ class Kills:
         assert card.metrics.equals(metrics), f"numbers of another version than {name}"
         assert details["run_id"] == success["run_id"]
         listed = {*json.loads((self.result / "run.json").read_text())["files"]}
-        there = {path.name for path in self.result.iterdir()}
-        assert there == listed | {"run.json", "job.json", "_SUCCESS"}, there ^ listed
+        files = {path.name for path in self.result.iterdir()}
+        assert files == listed | {"run.json", "job.json", "_SUCCESS"}, files ^ listed
         for path in (self.folder / "history").glob("*.parquet"):
             rows = pl.read_parquet(path)
             assert rows["run_id"].unique().to_list() == [path.stem]
@@ -122,23 +124,23 @@ class Kills:
             json.loads(line)
         return name
 
-    def left_behind(self) -> list[str]:
-        """Names beside the result that are neither it nor its lock."""
-        beside = {path.name for path in self.result.parent.iterdir()}
-        return sorted(beside - {"latest", ".latest.lock"})
+    def other_files(self) -> list[str]:
+        """Names of files next to the result other than its lock."""
+        names = {path.name for path in self.result.parent.iterdir()}
+        return sorted(names - {"latest", ".latest.lock"})
 
 
 def _tables(rows: int, seed: int) -> dict[str, pl.DataFrame]:
-    """Boxes of a few hundred datums; predictions are the truths, moved a little."""
+    """Return boxes of up to 200 datums; predictions are the ground truths with noise."""
     import numpy as np
 
-    drawn = np.random.default_rng(seed)
-    corner = drawn.uniform(0, 500, (rows, 2))
-    size = drawn.uniform(20, 80, (rows, 2))
+    rng = np.random.default_rng(seed)
+    corner = rng.uniform(0, 500, (rows, 2))
+    size = rng.uniform(20, 80, (rows, 2))
     truths = pl.DataFrame(
         {
-            "datum_id": drawn.integers(0, 200, rows),
-            "label_value": drawn.choice(["cat", "dog", "owl"], rows),
+            "datum_id": rng.integers(0, 200, rows),
+            "label_value": rng.choice(["cat", "dog", "owl"], rows),
             "xmin": corner[:, 0],
             "ymin": corner[:, 1],
             "xmax": corner[:, 0] + size[:, 0],
@@ -146,32 +148,32 @@ def _tables(rows: int, seed: int) -> dict[str, pl.DataFrame]:
         }
     )
     moved = [
-        pl.col(low, high) + pl.Series(drawn.normal(0, 5, rows))
+        pl.col(low, high) + pl.Series(rng.normal(0, 5, rows))
         for low, high in (("xmin", "xmax"), ("ymin", "ymax"))
     ]
-    scores = pl.Series(drawn.uniform(0, 1, rows))
+    scores = pl.Series(rng.uniform(0, 1, rows))
     predictions = truths.with_columns(*moved, score=scores)
     return {"predictions": predictions, "truths": truths}
 
 
 def trials(kills: Kills, n: int) -> dict[str, Any]:
-    """Kill a job ``n`` times, its inputs taking turns; check what stands there each time.
+    """Kill a job ``n`` times with alternating inputs, and check its folder each time.
 
     Returns:
-        how often it was started (some end before they can be killed), how often the old result
-        stood there, how often the new one, and how long it all took.
+        number of starts (some runs end before they are killed), counts of old and new results,
+        seconds and processors.
     """
     names = list(kills.versions)
     old = new = killed = 0
     begun = time.perf_counter()
     while killed < n:
-        standing = kills.found()
-        wanted = names[1 - names.index(standing)]
+        before = kills.version()
+        wanted = names[1 - names.index(before)]
         kills.place(wanted)
         status, _ = kills.kill()
         killed += status == -signal.SIGKILL
-        after = kills.found()
-        old, new = old + (after == standing), new + (after == wanted)
+        after = kills.version()
+        old, new = old + (after == before), new + (after == wanted)
     return {
         "started": old + new,
         "old": old,

@@ -1,4 +1,4 @@
-"""Generated nights of a job: folders of runs as jobs write them, without scoring each."""
+"""Generated folders of a job's nightly runs, written without scoring each night."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIRST = datetime(2024, 1, 1, tzinfo=UTC)
 
 
 def base(sites: int = 3, rows: int = 200, **options: object) -> Scorecard:
-    """A binary classification, sliced by site."""
+    """Return the scorecard of a binary classification, sliced by site."""
     rng = np.random.default_rng(0)
     actual = rng.integers(0, 2, rows)
     table = pl.DataFrame(
@@ -54,10 +54,10 @@ def write_night(
     """Write a night's folder, named by its day.
 
     Args:
-        values: of the rows of the metrics frame; intervals move along.
+        values: values of the metrics frame's rows; intervals are shifted with them.
         truth: digest of the ground truths; empty if unknown.
-        observed: by a gate with ``always`` on the accuracy.
-        **details: more of ``job.json``.
+        observed: observation of a gate with ``always`` on the accuracy.
+        **details: further fields of ``job.json``.
     """
     frame = card.metrics if metrics is None else metrics
     if values is not None:

@@ -1,4 +1,4 @@
-"""``evalengine run`` as a process: status, signals, kills, two at once."""
+"""Command ``evalengine run``: exit status, output, signals, kills, concurrent runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def run(capsys: pytest.CaptureFixture[str], *args: str) -> Run:
     return status, captured.out, captured.err
 
 
-def test_status_and_words(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_and_output(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(write())
     status, out, err = run(capsys, path)
     assert status == 0
@@ -57,7 +57,7 @@ def test_status_and_words(write: Write, capsys: pytest.CaptureFixture[str]) -> N
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (["--set", "date"], "name=value"),
         (["--set", "dte=1"], "mean 'date'"),
@@ -65,11 +65,11 @@ def test_status_and_words(write: Write, capsys: pytest.CaptureFixture[str]) -> N
     ],
 )
 def test_usage(
-    write: Write, capsys: pytest.CaptureFixture[str], args: list[str], said: str
+    write: Write, capsys: pytest.CaptureFixture[str], args: list[str], message: str
 ) -> None:
     status, _, err = run(capsys, str(write()), *args)
     assert status == 2
-    assert said in err
+    assert message in err
 
 
 def test_dry_run_writes_nothing(
@@ -86,7 +86,7 @@ def test_dry_run_writes_nothing(
 @pytest.mark.parametrize(
     "kind", [WriteError, ScratchError, EndpointError, ExecutorError, ChangedError]
 )
-def test_what_may_pass_ends_with_3(
+def test_temporary_failures_end_with_3(
     write: Write,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -101,7 +101,7 @@ def test_what_may_pass_ends_with_3(
     assert err.endswith("left on device\n")
 
 
-def test_quiet_runs_print_failures_alone(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet_runs_print_failures_only(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     """Cron mails what is printed."""
     assert run(capsys, str(write()), "--quiet") == (0, "", "")
     status, out, _ = run(capsys, str(write((">= 0.5", "> 1"))), "--quiet", "--force")
@@ -124,7 +124,7 @@ def test_strict_jobs_fail_on_warnings(
     assert "no label of" in out
 
 
-def test_a_folder_that_is_the_jobs_own(
+def test_the_folder_of_the_job_file_is_refused_as_output(
     write: Write, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(("runs/{date}", "."))
@@ -136,7 +136,7 @@ def test_a_folder_that_is_the_jobs_own(
 
 SLOW = """
 import signal, sys, time
-signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored where the tests run under nohup
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup ignores it
 from evalengine import run as scoring
 from evalengine.cli import main
 score = scoring.score_tables
@@ -148,12 +148,12 @@ scoring.score_tables = slow
 sys.exit(main(["run", *sys.argv[1:]]))
 """
 ASLEEP = "time.sleep(60)"
-# One call that neither returns nor gives Python a turn in the thread that makes it.
+# One long call into compiled code, during which its thread executes no Python.
 BUSY = "import polars as pl; pl.select(pl.int_range(0, 10**11, eager=False).sum()).item()"
 
 
 def started(path: Path, wait: str, until: str = "matching") -> subprocess.Popen[str]:
-    """The job in a process of its own, once it has said that it does something."""
+    """Start the job in a process, and wait until its log reaches a step."""
     process = subprocess.Popen(
         [sys.executable, "-c", SLOW.format(wait=wait), str(path)],
         stdout=subprocess.PIPE,
@@ -194,7 +194,7 @@ def test_signals_end_it_within_seconds(
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_signals_leave_no_scratch(write: Write, tmp_path: Path, name: str) -> None:
-    """The thread that is at work never comes to delete it."""
+    """The working thread does not get to delete its scratch folder itself."""
     scratch, number = tmp_path / "scratch", signal.Signals[name]
     wait = (
         "from evalengine.outofcore.memory import scratch_folder\n"
@@ -212,7 +212,7 @@ def test_signals_leave_no_scratch(write: Write, tmp_path: Path, name: str) -> No
 
 
 @pytest.mark.slow
-def test_two_processes_at_once_are_told_apart(write: Write, folder: Path) -> None:
+def test_a_second_process_names_the_first(write: Write, folder: Path) -> None:
     path = write()
     first = started(path, ASLEEP)
     second = subprocess.run(
@@ -231,27 +231,27 @@ def test_two_processes_at_once_are_told_apart(write: Write, folder: Path) -> Non
 
 @pytest.fixture(scope="module")
 def kills(tmp_path_factory: pytest.TempPathFactory) -> Kills:
-    """Made once: each of its two versions is a run of its own."""
+    """Return a folder with a job; creating it runs the job twice."""
     return Kills(tmp_path_factory.mktemp("kills"), rows=500, seed=3)
 
 
 @pytest.mark.slow
-def test_kills_at_random_moments_leave_one_result_or_the_other(kills: Kills) -> None:
+def test_kills_at_random_moments_keep_a_complete_result(kills: Kills) -> None:
     counted = trials(kills, 3)
     assert counted["old"] + counted["new"] == counted["started"] >= 3
-    standing = kills.found()
-    other = next(name for name in kills.versions if name != standing)
+    version = kills.version()
+    other = next(name for name in kills.versions if name != version)
     kills.place(other)
     subprocess.run([*COMMAND, str(kills.job)], check=True, capture_output=True, timeout=120)
-    assert kills.found() == other
-    assert kills.left_behind() == []
+    assert kills.version() == other
+    assert kills.other_files() == []
 
 
 @pytest.mark.slow
-def test_sigterm_while_writing_leaves_nothing_half_written(kills: Kills) -> None:
+def test_sigterm_while_writing_keeps_a_complete_result(kills: Kills) -> None:
     for _ in range(2):
         status, seconds = kills.kill(signal.SIGTERM)
         assert status in (0, 143, -signal.SIGTERM)
         assert seconds < 20
-        kills.found()
-        assert kills.left_behind() == []
+        kills.version()
+        assert kills.other_files() == []

@@ -1,4 +1,4 @@
-"""Disks that refuse, links that lead nowhere, names that are too long: said by name, or mended."""
+"""Faults of disks, links, locks and long names: named in messages, or handled."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FULL = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def failing_sync(monkeypatch: pytest.MonkeyPatch, folder: Path, number: int) -> None:
-    """Let ``fsync`` of a folder fail, as of disks that lose their connection."""
+    """Make ``fsync`` of a folder fail, as on a disk that loses its connection."""
     sync = storage.sync
 
     def failing(path: Path) -> None:
@@ -39,22 +39,20 @@ def failing_sync(monkeypatch: pytest.MonkeyPatch, folder: Path, number: int) -> 
     monkeypatch.setattr(atomic, "sync", failing)
 
 
-class TestNamesThatMayNotBeOnTheDisk:
-    def test_a_job_says_so(
-        self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+class TestNamesThatMayBeLost:
+    def test_a_job_warns(self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         failing_sync(monkeypatch, folder / "runs", errno.EIO)
-        said: list[tuple[str, Any]] = []
+        log: list[tuple[str, Any]] = []
         path = write()
-        result = ee.run_job(path, tell=lambda text, **told: said.append((text, told.get("level"))))
+        result = ee.run_job(path, tell=lambda text, **facts: log.append((text, facts.get("level"))))
         assert result.ran
-        (told,) = [one for one in said if "on disk" in one[0]]
-        assert told[1] == WARNING
-        assert str(folder / "runs") in told[0]
-        assert os.strerror(errno.EIO) in told[0]
+        ((message, level),) = [one for one in log if "on disk" in one[0]]
+        assert level == WARNING
+        assert str(folder / "runs") in message
+        assert os.strerror(errno.EIO) in message
 
     @pytest.mark.parametrize(("number", "times"), [(errno.EIO, 1), (errno.EINVAL, 0)])
-    def test_so_does_save(
+    def test_save_warns(
         self, number: int, times: int, write: Write, tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,
     ) -> None:  # fmt: skip
@@ -66,15 +64,15 @@ class TestNamesThatMayNotBeOnTheDisk:
 
 
 class TestLocks:
-    def test_a_holder_that_cannot_be_written(
+    def test_a_lock_file_that_cannot_be_written(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(process, "_write", lambda file, text: (_ for _ in ()).throw(FULL))
         with refused("write_failed", WriteError), locked(tmp_path / "run", "a"):
             pass
 
-    def test_a_device_that_is_full(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The real thing: nothing raw comes when the file is closed either."""
+    def test_a_full_device(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Closing the file raises no further error."""
         if not os.path.exists("/dev/full"):
             pytest.skip("no device that is always full")
         full = FileIO("/dev/full", "r+")
@@ -95,10 +93,10 @@ class TestLocks:
         with pytest.raises(WriteError, match=r"\.run\.lock"), locked(tmp_path / "run", "a"):
             pass
 
-    def test_a_name_that_stays_costs_no_result(
+    def test_a_lock_file_that_cannot_be_emptied_is_noted(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        write, said = process._write, []
+        write, messages = process._write, []
 
         def refuses_at_the_end(file: Any, text: bytes) -> None:
             if not text:
@@ -106,9 +104,9 @@ class TestLocks:
             write(file, text)
 
         monkeypatch.setattr(process, "_write", refuses_at_the_end)
-        with locked(tmp_path / "run", "a", tell=said.append):
+        with locked(tmp_path / "run", "a", tell=messages.append):
             pass
-        assert ".run.lock still" in said[0]
+        assert ".run.lock still" in messages[0]
 
     def test_a_folder_with_a_long_name(self, write: Write) -> None:
         path = write(('folder = "runs/{date}"', f'folder = "runs/{"n" * 253}"'))
@@ -133,7 +131,7 @@ def test_links_in_a_ring(below: bool, write: Write, folder: Path) -> None:
 def test_a_full_disk_of_results_ends_the_command_with_3(
     folder: Path, write: Write, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of ``score`` as of ``run``: it may pass."""
+    """Both ``score`` and ``run`` report a temporary failure."""
 
     def full(*_: object) -> None:
         raise FULL
@@ -142,9 +140,9 @@ def test_a_full_disk_of_results_ends_the_command_with_3(
     tables = folder / "tables" / "date=2026-11-20"
     sides = [str(tables / f"{side}.parquet") for side in ("predictions", "truths")]
     assert main(["score", *sides, "--out", str(folder / "out")]) == 3
-    said = capsys.readouterr().err
-    assert "cannot write" in said
-    assert "should not happen" not in said
+    message = capsys.readouterr().err
+    assert "cannot write" in message
+    assert "should not happen" not in message
     assert main(["run", str(write())]) == 3
 
 
@@ -159,7 +157,7 @@ def test_a_full_scratch_disk_ends_the_command_with_3(
     assert "disk is full" in capsys.readouterr().err
 
 
-def test_files_that_are_nested_too_deep_are_named(write: Write, folder: Path) -> None:
+def test_files_that_are_nested_too_deeply_are_named(write: Write, folder: Path) -> None:
     deep = "[" * 20_000 + "]" * 20_000
     (folder / "map.json").write_text(deep)
     tables = folder / "tables" / "date=2026-11-20"
@@ -180,7 +178,7 @@ def test_a_panic_of_compiled_code_is_never_a_failed_gate(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """While a file is read: bad input, by its name. Anywhere else: a fault of ours."""
+    """While a file is read, it is an input error that names the file; otherwise an internal one."""
 
     def panic(*_: object, **__: object) -> None:
         raise pl.exceptions.PanicException("assertion failed")

@@ -1,4 +1,4 @@
-"""A title of the tables and a gate of that name mean the same rows."""
+"""Gates named by titles of the report's tables, which refer to the same rows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def card(dialect: str, metrics: tuple[str, ...] = ()) -> ee.Scorecard:
     )
 
 
-def gated(made: ee.Scorecard, gate: str) -> float | None:
+def gate_value(made: ee.Scorecard, gate: str) -> float | None:
     (verdict,) = judge_gates(parse_gates([gate]), numbers_of(made))
     return verdict.value
 
@@ -51,7 +51,7 @@ def test_every_column_of_labels_and_slices(dialect: str, name: str) -> None:
     assert len(grid.columns) == 4
     for row in grid.rows:
         for title, value in zip(grid.columns, row.numbers, strict=True):
-            assert gated(made, f"{title}[{name}={row.names[0]}] >= 0") == value, title
+            assert gate_value(made, f"{title}[{name}={row.names[0]}] >= 0") == value, title
             if name == "label":
                 assert made.value(title, label_value=row.names[0]) == value
             else:
@@ -63,29 +63,29 @@ def test_every_line_of_cocos_headline() -> None:
     lines = sections(made)[0].headline
     assert len(lines) == 12
     for line in lines:
-        assert gated(made, f"{line.title} >= 0") == line.value, line.title
-        assert gated(made, f"{line.title.lower()} >= 0") == line.value, line.title
+        assert gate_value(made, f"{line.title} >= 0") == line.value, line.title
+        assert gate_value(made, f"{line.title.lower()} >= 0") == line.value, line.title
         assert made.value(line.title) == line.value
 
 
-def test_lines_of_the_headline_that_are_names() -> None:
+def test_headline_lines_named_by_metrics() -> None:
     made = card("standard")
     for line in sections(made)[0].headline:
         if "@" not in line.title:
-            assert gated(made, f"{line.title} >= 0") == line.value
-    assert gated(made, "mAP@0.75 >= 0") == made.value("mAP", iou_threshold=0.75)
+            assert gate_value(made, f"{line.title} >= 0") == line.value
+    assert gate_value(made, "mAP@0.75 >= 0") == made.value("mAP", iou_threshold=0.75)
 
 
-def test_at_a_threshold_it_is_the_metric_of_that_name() -> None:
+def test_a_title_with_a_threshold_is_the_metric_of_that_name() -> None:
     made = card("coco")
     rows = made.metrics.filter(metric="AP", label_value="car", iou_threshold=0.75, area="all")
     (expected,) = rows.filter(rows["slice"].is_null())["value"]
-    assert gated(made, "AP[label=car, iou=0.75] >= 0") == expected
+    assert gate_value(made, "AP[label=car, iou=0.75] >= 0") == expected
     assert made.value("AP", label_value="car", iou_threshold=0.75) == expected
 
 
-def test_one_label_at_one_threshold_is_no_other_number() -> None:
-    """The metric AP has one row then, which is not what the tables call AP."""
+def test_one_label_at_one_threshold_does_not_change_ap() -> None:
+    """The metric AP then has a single row, but the title AP is the mean over thresholds."""
     made = ee.score(
         EXAMPLES / "predictions.parquet",
         EXAMPLES / "groundtruths.parquet",
@@ -94,15 +94,15 @@ def test_one_label_at_one_threshold_is_no_other_number() -> None:
         iou_thresholds_to_return=[0.5],
     )
     shown = next(line.value for line in sections(made)[0].headline if line.title == "AP")
-    assert gated(made, "AP >= 0") == shown == made.value("AP")
+    assert gate_value(made, "AP >= 0") == shown == made.value("AP")
     assert shown != made.value("AP", iou_threshold=0.5)
 
 
-def test_ap_of_a_label_is_its_mean_over_thresholds_if_ap_is_asked_for() -> None:
+def test_ap_of_a_label_is_its_mean_over_thresholds() -> None:
     gate = "AP[label=pedestrian] >= 0"
     made = card("coco", ("AP",))
-    assert gated(made, gate) == gated(card("coco"), gate)
-    assert gated(made, gate) != made.value("AP", label="pedestrian", iou_threshold=0.5)
+    assert gate_value(made, gate) == gate_value(card("coco"), gate)
+    assert gate_value(made, gate) != made.value("AP", label="pedestrian", iou_threshold=0.5)
     options = Options(task="detection", dialect="coco", metrics=("AP50",))
     with refused("ambiguous", columns=["iou_threshold"]):
         check_gates(parse_gates([gate]), options)
@@ -111,12 +111,12 @@ def test_ap_of_a_label_is_its_mean_over_thresholds_if_ap_is_asked_for() -> None:
 
 def test_titles_of_another_dialect_are_refused() -> None:
     with refused("unknown_name", value="AP50"):
-        gated(card("standard"), "AP50 >= 0")
+        gate_value(card("standard"), "AP50 >= 0")
     with refused("unknown_name", value="APmidi"):
         refuse_unknown(parse_gates(["APmidi >= 0.1"]), make_plan(Options(), "detection"))
 
 
-def test_of_a_run_without_that_column_the_metric_is_meant() -> None:
+def test_without_the_titles_column_a_gate_means_the_metric() -> None:
     made = card("coco", ("AP50", "AP75"))
     with refused("ambiguous", ResultError, columns=["label_value", "iou_threshold"], count=10):
-        gated(made, "AP >= 0")
+        gate_value(made, "AP >= 0")

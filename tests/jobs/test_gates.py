@@ -1,4 +1,4 @@
-"""Gates: how they are read, which rows they are about, and what becomes of them."""
+"""Gates: grammar, selected rows, baselines, coverage, checks before a run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AT = {"iou_threshold": 0.5}
 
 
 def card(shift: float = 0.0, labels: tuple[str, ...] = ("cat", "dog")) -> Numbers:
-    """mAP whole, by weather; recall by label; one undefined label."""
+    """Return mAP of all datums and by weather, and recall by label, one of them undefined."""
     key = {"label_key": "label", "support": 10}
     rows: list[dict[str, Any]] = [
         {"metric": "mAP", "value": 0.6 + shift, **AT, **key},
@@ -47,13 +47,13 @@ def card(shift: float = 0.0, labels: tuple[str, ...] = ("cat", "dog")) -> Number
     return numbers_of(fabricated.card(rows))
 
 
-def judged(*texts: str, baseline: Numbers | None = None, first: bool = False) -> list[Any]:
+def judge(*texts: str, baseline: Numbers | None = None, first: bool = False) -> list[Any]:
     gates = [parse_gate(text) for text in texts]
     return judge_gates(gates, card(), baseline, first=first)
 
 
 def status(text: str, **given: Any) -> str:
-    [verdict] = judged(text, **given)
+    [verdict] = judge(text, **given)
     return str(verdict.status)
 
 
@@ -79,7 +79,7 @@ class TestGrammar:
              ">", 0.0, "")),
         ],
     )  # fmt: skip
-    def test_what_is_read(self, text: str, gate: tuple[Any, ...]) -> None:
+    def test_valid_gates(self, text: str, gate: tuple[Any, ...]) -> None:
         assert parse_gate(text) == Gate(text.strip(), *gate)
 
     @pytest.mark.parametrize(
@@ -100,11 +100,11 @@ class TestGrammar:
             (">= 1", {"code": "gate_malformed", "at": ">= 1"}),
         ],
     )
-    def test_what_is_not(self, text: str, refusal: dict[str, Any]) -> None:
+    def test_malformed_gates(self, text: str, refusal: dict[str, Any]) -> None:
         with refused(**refusal):
             parse_gate(text)
 
-    def test_a_condition_twice_and_a_bound_beyond_floats(self) -> None:
+    def test_a_repeated_condition_and_an_infinite_bound(self) -> None:
         with pytest.raises(OptionError, match="'k' is named twice"):
             parse_gate("P[k=1,k=2] > 0")
         with pytest.raises(OptionError, match="too large"):
@@ -113,9 +113,9 @@ class TestGrammar:
     @given(
         st.floats(-1e6, 1e6), st.sampled_from([">=", "<=", ">", "<", "=="]), st.floats(-1e6, 1e6)
     )
-    def test_operators_are_python_s(self, value: float, operator: str, bound: float) -> None:
+    def test_operators_are_those_of_python(self, value: float, operator: str, bound: float) -> None:
         gate = parse_gate(f"m {operator} {bound!r}")
-        near = abs(value - bound) <= 1e-12 * max(1.0, abs(bound))
+        close = abs(value - bound) <= 1e-12 * max(1.0, abs(bound))
         exact = {
             ">=": value >= bound,
             "<=": value <= bound,
@@ -123,9 +123,9 @@ class TestGrammar:
             "<": value < bound,
             "==": value == bound,
         }[operator]
-        assert gate.holds(value, bound) == (exact if not near else "=" in operator)
+        assert gate.holds(value, bound) == (exact if not close else "=" in operator)
 
-    def test_rounding_alone_fails_nothing(self) -> None:
+    def test_rounding_errors_fail_no_gate(self) -> None:
         assert 0.3 < 0.1 + 0.2
         assert parse_gate("m >= baseline + 0.2").holds(0.3, 0.1 + 0.2)
         assert not parse_gate("m > 0.3").holds(0.1 + 0.2, 0.3)
@@ -150,19 +150,19 @@ class TestRows:
     def test_one_row(self, text: str, expected: str) -> None:
         assert status(text) == expected
 
-    def test_a_star_is_every_value(self) -> None:
+    def test_a_star_matches_every_value(self) -> None:
         for text in ("mAP[iou=0.5, weather=*] >= 0.4", "mAP[iou=0.5, slice=weather] >= 0.4"):
-            found = {one.row: one.status for one in judged(text)}
-            assert found == {
+            statuses = {one.row: one.status for one in judge(text)}
+            assert statuses == {
                 "weather=rain": "passed",
                 "weather=sun": "passed",
                 "weather=black ice, 0": "failed",
             }
-        assert [one.row for one in judged("mAP[iou=*] > 0")] == ["iou=0.5", "iou=0.75"]
-        assert len(judged("mAP[iou=0.5, slice=*] > 0")) == 3
+        assert [one.row for one in judge("mAP[iou=*] > 0")] == ["iou=0.5", "iou=0.75"]
+        assert len(judge("mAP[iou=0.5, slice=*] > 0")) == 3
 
     def test_undefined_fails_with_its_reason(self) -> None:
-        verdicts = judged("recall[label=*] >= 0")
+        verdicts = judge("recall[label=*] >= 0")
         assert [one.status for one in verdicts] == ["passed", "passed", "failed"]
         assert verdicts[-1].reason.startswith("undefined")
         assert verdicts[-1].value is None
@@ -195,10 +195,10 @@ class TestRows:
     )
     def test_no_row_or_several_is_an_error(self, text: str, refusal: dict[str, Any]) -> None:
         with refused(**refusal, kind=ResultError) as caught:
-            judged(text)
+            judge(text)
         assert str(caught.value).startswith(f"gate {text!r}: ")
 
-    def test_quotes_take_a_star_and_null_as_they_are(self) -> None:
+    def test_quoted_star_and_null_are_labels(self) -> None:
         rows = [
             {"metric": "Recall", "label_value": name, "value": n / 10}
             for n, name in enumerate(("*", "null", "cat"))
@@ -236,30 +236,32 @@ class TestBaseline:
             (-0.1, "mAR <= baseline + 0.05", "failed", 0.65),
         ],
     )
-    def test_it_is_held_against(self, shift: float, text: str, expected: str, bound: float) -> None:
-        [verdict] = judged(text, baseline=card(shift))
+    def test_bounds_relative_to_the_baseline(
+        self, shift: float, text: str, expected: str, bound: float
+    ) -> None:
+        [verdict] = judge(text, baseline=card(shift))
         assert (verdict.status, verdict.bound) == (expected, pytest.approx(bound))
         assert verdict.baseline == pytest.approx(0.7 + shift)
 
-    def test_none_given_is_an_error_unless_it_is_the_first_run(self) -> None:
+    def test_a_missing_baseline_is_an_error_except_in_the_first_run(self) -> None:
         with refused("option_missing", option="baseline"):
-            judged("mAR >= baseline")
-        [verdict] = judged("mAR >= baseline", first=True)
+            judge("mAR >= baseline")
+        [verdict] = judge("mAR >= baseline", first=True)
         assert (verdict.status, verdict.reason) == ("skipped", "no earlier run")
 
     def test_a_new_label_is_skipped_under_a_star_only(self) -> None:
         before = card(labels=("cat",))
-        found = {one.row: one.status for one in judged("recall[label=*] >= baseline",
+        verdicts = {one.row: one.status for one in judge("recall[label=*] >= baseline",
                                                        baseline=before)}  # fmt: skip
-        assert found == {"label=cat": "passed", "label=dog": "skipped", "label=owl": "failed"}
+        assert verdicts == {"label=cat": "passed", "label=dog": "skipped", "label=owl": "failed"}
         with pytest.raises(ResultError, match="of the baseline"):
-            judged("recall[label=dog] >= baseline", baseline=before)
+            judge("recall[label=dog] >= baseline", baseline=before)
 
-    def test_a_label_that_only_the_baseline_has_is_told(self) -> None:
-        found = judge_gates(
+    def test_a_label_that_only_the_baseline_has_is_skipped(self) -> None:
+        verdicts = judge_gates(
             [parse_gate("recall[label=*] >= baseline")], card(labels=("cat",)), card()
         )
-        by_row = {one.row: one for one in found}
+        by_row = {one.row: one for one in verdicts}
         assert by_row["label=cat"].status == "passed"
         gone = by_row["label=dog"]
         assert gone.status == "skipped"
@@ -273,13 +275,13 @@ class TestBaseline:
             value=pl.when(pl.col("metric") == "mAR").then(None).otherwise(pl.col("value"))
         )
         gone = Numbers(before.task, hidden, before.labels)
-        [verdict] = judged("mAR >= baseline", baseline=gone)
+        [verdict] = judge("mAR >= baseline", baseline=gone)
         assert (verdict.status, verdict.value) == ("failed", 0.7)
         assert verdict.reason.startswith("undefined in")
 
 
-def test_the_table_begins_with_what_failed() -> None:
-    verdicts = judged("mAR > 0.5", "mAR > 0.7000001", "mAP[iou=0.5] > baseline", first=True)
+def test_the_table_lists_failed_gates_first() -> None:
+    verdicts = judge("mAR > 0.5", "mAR > 0.7000001", "mAP[iou=0.5] > baseline", first=True)
     lines = gates_table(verdicts).splitlines()
     assert "1 of 3 failed, 1 skipped" in lines[0]
     assert [line.split()[0] for line in lines[1:]] == ["status", "failed", "skipped", "passed"]
@@ -287,7 +289,7 @@ def test_the_table_begins_with_what_failed() -> None:
 
 
 class TestCoverage:
-    """A mean over few of its rows is no mean of all: it passes no gate unless that is accepted."""
+    """A mean over few datums passes no gate unless a gate on ``coverage`` accepts it."""
 
     @staticmethod
     def numbers(scored: int) -> Numbers:
@@ -311,52 +313,56 @@ class TestCoverage:
             (60, ["coverage == 1"], [True]),
         ],
     )
-    def test_of_gates(self, scored: int, gates: list[str], passed: list[bool]) -> None:
-        found = judge_gates([parse_gate(text) for text in gates], self.numbers(scored))
-        assert [one.status == "passed" for one in found] == passed
+    def test_gates_on_partly_scored_metrics(
+        self, scored: int, gates: list[str], passed: list[bool]
+    ) -> None:
+        verdicts = judge_gates([parse_gate(text) for text in gates], self.numbers(scored))
+        assert [one.status == "passed" for one in verdicts] == passed
 
     @pytest.mark.parametrize("whole", [False, True])
-    def test_of_tasks_whose_means_leave_out_datums(self, whole: bool) -> None:
+    def test_tasks_whose_means_skip_datums(self, whole: bool) -> None:
         truth = pl.DataFrame({"datum_id": range(50), "target": [i + 0.5 for i in range(50)]})
         mine = truth.rename({"target": "prediction"}).head(50 if whole else 20)
         gates = ["MAE < 1", "coverage >= 0.4", "coverage >= 0.5", "coverage[metric=MAE] >= 0.4"]
-        found = judge_gates([parse_gate(text) for text in gates], numbers_of(ee.score(mine, truth)))
-        assert [one.status == "passed" for one in found] == [True, True, whole, True]
-        assert found[1].value == (1.0 if whole else 0.4)
+        verdicts = judge_gates(
+            [parse_gate(text) for text in gates], numbers_of(ee.score(mine, truth))
+        )
+        assert [one.status == "passed" for one in verdicts] == [True, True, whole, True]
+        assert verdicts[1].value == (1.0 if whole else 0.4)
 
-    def test_a_metric_of_that_name_keeps_it(self) -> None:
+    def test_a_metric_named_coverage_takes_precedence(self) -> None:
         table = {"target": [0.5, 9.5], "prediction": [0.4, 0.6], "lower": [0, 0], "upper": [1, 1]}
         numbers = numbers_of(ee.score(table, metrics=["Coverage"]))
-        (found,) = judge_gates([parse_gate("coverage >= 0.6")], numbers)
-        assert (found.status, found.value) == ("failed", 0.5)
+        (verdict,) = judge_gates([parse_gate("coverage >= 0.6")], numbers)
+        assert (verdict.status, verdict.value) == ("failed", 0.5)
 
-    def test_the_reason_names_the_way_out(self) -> None:
+    def test_the_reason_names_the_remedy(self) -> None:
         (verdict,) = judge_gates([parse_gate("Faithfulness >= 0.5")], self.numbers(5))
         assert verdict.reason.startswith("only 8%")
         assert "'coverage >= 0.08'" in verdict.reason
 
 
-def test_a_gate_about_no_metric_is_refused_before_any_work() -> None:
+def test_a_gate_on_an_unknown_metric_is_refused_before_any_work() -> None:
     plan = make_plan(Options(), "detection")
     with refused("unknown_name", value="mPA"):
         refuse_unknown(parse_gates(["mAP >= 0.5", "mPA > 1"]), plan)
-    known = parse_gates(["map >= 0.5", "nDCG@10 > 0", "P_5 > 0", "F0.5 > 0", "coverage > 0"])
-    refuse_unknown(known, plan)
-    assert len(known) == 5
+    valid = parse_gates(["map >= 0.5", "nDCG@10 > 0", "P_5 > 0", "F0.5 > 0", "coverage > 0"])
+    refuse_unknown(valid, plan)
+    assert len(valid) == 5
 
 
-def test_percentages_are_named() -> None:
+def test_percentages_are_refused() -> None:
     with pytest.raises(OptionError, match=r"0\.805"):
         parse_gate("Accuracy >= 80.5%")
 
 
-def test_bounds_that_no_value_has_are_refused() -> None:
+def test_bounds_outside_a_metrics_range_are_refused() -> None:
     plan = make_plan(Options(), "classification")
     for gate, code in (("Accuracy >= 80", "too_high"), ("accuracy < -0.1", "too_low")):
         with refused(code):
             refuse_unknown(parse_gates([gate]), plan)
-    known = parse_gates(["Accuracy >= 1", "Accuracy >= baseline - 2"])
-    refuse_unknown(known, plan)
+    valid = parse_gates(["Accuracy >= 1", "Accuracy >= baseline - 2"])
+    refuse_unknown(valid, plan)
     refuse_unknown(parse_gates(["MAE < 80"]), make_plan(Options(), "regression"))
 
 
@@ -369,9 +375,9 @@ def test_bounds_that_no_value_has_are_refused() -> None:
 )
 def test_names_with_an_iou_threshold_have_a_remedy_for_gates(gate: str, remedy: str) -> None:
     options = ee.Options(dialect="coco")
-    with pytest.raises(OptionError) as found:
+    with pytest.raises(OptionError) as raised:
         check_gates(parse_gates([gate]), options)
-    assert remedy in str(found.value)
+    assert remedy in str(raised.value)
     check_gates(parse_gates([remedy, "AP50 > 0.3"]), options)
     with refused("unknown_name", value=gate.partition("[")[0].partition(" ")[0]):
         refuse_unknown(parse_gates([gate]), make_plan(options, "detection"))
@@ -401,7 +407,7 @@ def test_a_gate_that_fits_several_rows_is_refused_before_reading(
         (0.2, "mAP[iou_threshold=0.5] >= 0.5", 0.8, False),
     ],
 )
-def test_bounds_show_the_number_of_a_baseline(
+def test_fixed_bounds_show_the_baseline(
     shift: float, gate: str, value: float, reason: bool
 ) -> None:
     (verdict,) = judge_gates([parse_gate(gate)], card(), card(shift))
@@ -425,6 +431,6 @@ def test_far_fewer_datums_than_the_baseline(
         gates = ["--baseline", "before", "--fail-under", "Accuracy >= baseline - 0.1"]
         options = ["--metric", "Accuracy", "--out", name, *(gates if name == "now" else [])]
         assert main(["score", f"{name}.parquet", *options]) == 0
-    found = [one for one in ee.load("now").findings if one.code == "fewer_datums"]
-    assert [one.severity for one in found] == ([] if severity is None else [severity])
-    assert [(one.count, one.facts["of"]) for one in found] == [(rows, 100)] * len(found)
+    notes = [one for one in ee.load("now").findings if one.code == "fewer_datums"]
+    assert [one.severity for one in notes] == ([] if severity is None else [severity])
+    assert [(one.count, one.facts["of"]) for one in notes] == [(rows, 100)] * len(notes)

@@ -1,4 +1,4 @@
-"""Gates with ``always``: nights of a job that add up."""
+"""Gates with ``always``, which accumulate the nights of a job."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Night = Callable[..., JobResult]
 
 
 def write_night(folder: Path, date: int, wrong: int = 10, n: int = 100, first: int = 0) -> None:
-    """A table of ``n`` rows of which the last are wrong, with ids that no other night has."""
+    """Write a table of ``n`` rows, the last ``wrong`` of them wrong, with ids of this night."""
     truth = ["a", "b"] * (n // 2)
     table = pl.DataFrame(
         {
@@ -62,7 +62,7 @@ def write_night(folder: Path, date: int, wrong: int = 10, n: int = 100, first: i
 
 @pytest.fixture
 def night(tmp_path: Path) -> Night:
-    """Write a night and run the job on it."""
+    """Return a function that writes a night's table and runs the job on it."""
 
     def made(date: int, *pairs: tuple[str, str], force: bool = False, **facts: int) -> JobResult:
         if facts or not (tmp_path / f"tables/{date}.parquet").exists():
@@ -77,18 +77,18 @@ def night(tmp_path: Path) -> Night:
     return made
 
 
-def ends(right: int, wrong: int, level: float = 0.95) -> tuple[float, float]:
+def interval(right: int, wrong: int, level: float = 0.95) -> tuple[float, float]:
     values = np.repeat([1.0, 0.0], [right, wrong])
     return betting(np.array(counted(values, (0.0, 1.0))), level)
 
 
-def only(result: JobResult) -> Verdict:
-    (found,) = result.verdicts
-    return found
+def single_verdict(result: JobResult) -> Verdict:
+    (verdict,) = result.verdicts
+    return verdict
 
 
 class TestGrammar:
-    def test_it_is_the_last_word(self) -> None:
+    def test_always_is_the_last_word(self) -> None:
         gate = parse_gate("Accuracy >= baseline - 0.01 Always")
         assert (gate.always, gate.surely, gate.written_bound) == (
             True,
@@ -97,7 +97,7 @@ class TestGrammar:
         )
 
     @pytest.mark.parametrize("text", ["F1 == 0.5 always", "F1 >= baseline * 0.9 always"])
-    def test_what_is_refused(self, text: str) -> None:
+    def test_gates_that_are_refused(self, text: str) -> None:
         with refused("gate_unfit"):
             parse_gate(text)
 
@@ -115,7 +115,7 @@ class TestGrammar:
             ),
         ],
     )
-    def test_jobs_that_cannot_add_up(
+    def test_jobs_that_cannot_accumulate_nights(
         self, night: Night, pairs: list[tuple[str, str]], code: str
     ) -> None:
         with refused(code):
@@ -129,15 +129,15 @@ class TestGrammar:
 
 
 class TestNights:
-    def test_datums_of_nights_add_up(self, night: Night) -> None:
-        first, second = only(night(1)), only(night(2, wrong=5))
-        assert (first.lower, first.upper) == ends(90, 10)
-        assert (second.lower, second.upper) == ends(185, 15)
+    def test_datums_of_nights_accumulate(self, night: Night) -> None:
+        first, second = single_verdict(night(1)), single_verdict(night(2, wrong=5))
+        assert (first.lower, first.upper) == interval(90, 10)
+        assert (second.lower, second.upper) == interval(185, 15)
         assert (first.n, second.n, second.level) == (100, 200, 0.95)
         assert (first.status, second.status) == ("failed", "passed")
-        assert second.value == 0.95  # tonight's
+        assert second.value == 0.95  # of this night
 
-    def test_a_baseline_of_other_gates_starts_nothing_anew(self, night: Night) -> None:
+    def test_a_baseline_of_other_gates_keeps_the_nights(self, night: Night) -> None:
         last = (
             ('model = "v1"', 'model = "v1"\nbaseline = "last"'),
             ('"Accuracy >= 0.8 always"', '"Accuracy >= 0.8 always", "Accuracy >= baseline - 0.5"'),
@@ -148,15 +148,17 @@ class TestNights:
     def test_a_repeated_night_counts_once(self, night: Night) -> None:
         night(1)
         night(2)
-        assert only(night(2, force=True)).n == 200
+        assert single_verdict(night(2, force=True)).n == 200
         assert not night(2).ran
-        assert only(night(2)).n == 200
-        assert only(night(1, wrong=14, force=True)).upper == ends(176, 24)[1]  # both, corrected
+        assert single_verdict(night(2)).n == 200
+        assert (
+            single_verdict(night(1, wrong=14, force=True)).upper == interval(176, 24)[1]
+        )  # both nights, the first one corrected
 
     def test_the_same_data_counts_once(self, night: Night) -> None:
         night(1)
-        assert only(night(2, first=1, wrong=12)).n == 100
-        assert only(night(3)).n == 200
+        assert single_verdict(night(2, first=1, wrong=12)).n == 100
+        assert single_verdict(night(3)).n == 200
 
     def test_the_same_files_of_other_tasks_count_once(self, night: Night, tmp_path: Path) -> None:
         pairs = ('"Accuracy", "F1"', '"MAE"'), ("Accuracy >= 0.8 always", "MAE <= 1 always")
@@ -164,10 +166,10 @@ class TestNights:
         for date in (1, 2, 3):
             table = pl.DataFrame({"target": [1.0, 2.0], "prediction": [1.5, date // 3 + 0.5]})
             table.write_parquet(tmp_path / f"tables/{date}.parquet")
-        reasons = [only(night(date, *pairs)).reason for date in (1, 2, 3)]
+        reasons = [single_verdict(night(date, *pairs)).reason for date in (1, 2, 3)]
         assert [reason.split()[0] for reason in reasons] == ["1", "1", "2"]
 
-    def test_only_files_that_the_newest_does_not_include_are_read(
+    def test_only_files_that_the_newest_does_not_contain_are_read(
         self, night: Night, tmp_path: Path
     ) -> None:
         night(1)
@@ -176,15 +178,15 @@ class TestNights:
         time_ns = file.stat().st_mtime_ns
         file.write_text(file.read_text().replace("tables/1", "tables/0"))
         os.utime(file, ns=(time_ns, time_ns))
-        assert only(night(3)).n == 300  # runs/2 includes that file
+        assert single_verdict(night(3)).n == 300  # runs/2 contains that night
         os.utime(file)
         text = file.read_text()
         file.write_text(text[: text.index('"digest"')] + '"digest":"x"' + text[text.index("}}") :])
-        assert only(night(4)).n == 500
+        assert single_verdict(night(4)).n == 500
 
     def test_nights_in_one_folder(self, night: Night) -> None:
         same = ("runs/{date}", "runs/all")
-        assert [only(night(date, same)).n for date in (1, 2, 3)] == [100, 200, 300]
+        assert [single_verdict(night(date, same)).n for date in (1, 2, 3)] == [100, 200, 300]
 
     @pytest.mark.parametrize(
         "change",
@@ -195,13 +197,15 @@ class TestNights:
             ("0.8 always", "0.75 always"),
         ],
     )
-    def test_what_starts_anew(self, night: Night, change: tuple[str, str]) -> None:
+    def test_changes_that_discard_earlier_nights(
+        self, night: Night, change: tuple[str, str]
+    ) -> None:
         night(1)
-        assert only(night(2)).n == 200
-        assert only(night(3, change)).n == 100
-        assert only(night(4)).n == 300  # 1, 2 and 4
+        assert single_verdict(night(2)).n == 200
+        assert single_verdict(night(3, change)).n == 100
+        assert single_verdict(night(4)).n == 300  # 1, 2 and 4
 
-    def test_options_that_are_not_set_have_no_part(
+    def test_new_options_with_default_values_keep_the_nights(
         self, night: Night, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         night(1)
@@ -216,32 +220,34 @@ class TestNights:
         monkeypatch.setattr(loading, "_DEFAULTS", wider())
         assert load_job(tmp_path / "job.toml").origin == before
 
-    def test_other_gates_and_metrics_do_not(self, night: Night) -> None:
+    def test_other_gates_and_metrics_keep_the_nights(self, night: Night) -> None:
         night(1)
         more = ('"Accuracy >= 0.8 always"', '"Accuracy >= 0.8 always", "F1[average=macro] > 0"')
         assert [one.n for one in night(2, more, ('"F1"]', '"F1", "MCC"]')).verdicts] == [200, None]
 
     def test_a_gate_that_is_added_later(self, night: Night) -> None:
         night(1, (' always"', '"'))
-        again = night(1)  # not scored again
-        assert (again.ran, only(again).n) == (False, 100)
-        assert only(night(2)).n == 200
+        repeated = night(1)  # without scoring again
+        assert (repeated.ran, single_verdict(repeated).n) == (False, 100)
+        assert single_verdict(night(2)).n == 200
 
-    def test_other_numbers_are_over_nights(self, night: Night) -> None:
+    def test_other_metrics_count_nights_instead_of_datums(self, night: Night) -> None:
         pair = ("Accuracy >= 0.8", "F1[average=macro] >= 0.8")
-        found = [only(night(date, pair, wrong=10 + date % 3)) for date in range(1, 12)]
-        assert [one.status for one in found[:9]] == ["skipped"] * 9
-        values = np.array([one.value for one in found])
-        assert (found[9].lower, found[9].upper) == pytest.approx(asymptotic(values[:10], 0.95))
-        assert (found[10].lower, found[10].upper) == pytest.approx(asymptotic(values, 0.95))
-        assert (found[10].status, found[10].n) == ("passed", None)
+        verdicts = [single_verdict(night(date, pair, wrong=10 + date % 3)) for date in range(1, 12)]
+        assert [one.status for one in verdicts[:9]] == ["skipped"] * 9
+        values = np.array([one.value for one in verdicts])
+        assert (verdicts[9].lower, verdicts[9].upper) == pytest.approx(
+            asymptotic(values[:10], 0.95)
+        )
+        assert (verdicts[10].lower, verdicts[10].upper) == pytest.approx(asymptotic(values, 0.95))
+        assert (verdicts[10].status, verdicts[10].n) == ("passed", None)
 
-    def test_clusters_are_over_nights(self, night: Night, tmp_path: Path) -> None:
+    def test_runs_with_clusters_count_nights(self, night: Night, tmp_path: Path) -> None:
         write_night(tmp_path, 1)
         table = pl.read_parquet(tmp_path / "tables/1.parquet").with_columns(video=1)
         table.write_parquet(tmp_path / "tables/1.parquet")
-        found = only(night(1, ("[inputs]", "[options]\ncluster = 'video'\n\n[inputs]")))
-        assert (found.status, found.n) == ("skipped", None)
+        verdict = single_verdict(night(1, ("[inputs]", "[options]\ncluster = 'video'\n\n[inputs]")))
+        assert (verdict.status, verdict.n) == ("skipped", None)
 
     def test_an_outage_before_the_tenth_night_fails(self, night: Night) -> None:
         conditions = '["Accuracy < 0.5 always"]'
@@ -256,10 +262,10 @@ class TestNights:
     def test_conditions_to_fail_by(self, night: Night) -> None:
         pair = ('gates = ["Accuracy >= 0.8 always"]', 'fail_if = ["Recall[label=*] < 0.6 always"]')
         more = ('"F1"]', '"Recall"]')
-        found = night(1, pair, more, wrong=60).verdicts
-        assert [one.level for one in found] == [0.9875, 0.9875]
-        assert [(one.lower, one.upper) for one in found] == [ends(20, 30, 0.9875)] * 2
-        assert [one.status for one in found] == ["passed", "passed"]
+        verdicts = night(1, pair, more, wrong=60).verdicts
+        assert [one.level for one in verdicts] == [0.9875, 0.9875]
+        assert [(one.lower, one.upper) for one in verdicts] == [interval(20, 30, 0.9875)] * 2
+        assert [one.status for one in verdicts] == ["passed", "passed"]
         assert [one.status for one in night(2, pair, more, wrong=60).verdicts] == ["failed"] * 2
 
     def test_rows_that_appear_later_do_not_exceed_the_budget(
@@ -277,7 +283,7 @@ class TestNights:
                 assert one.level is not None
                 assert spent.setdefault(one.row, 1 - one.level) == pytest.approx(1 - one.level)
         assert len(spent) == 9
-        # Halves of 1/2, of 1/6, fifths of 1/12: 3/4 of 0.05 after three nights with new rows.
+        # Shares of 0.05: 2 rows share 1/2, 2 rows 1/6, 5 rows 1/12; 3/4 after three nights.
         assert [*spent.values()] == pytest.approx(
             [0.05 / 4] * 2 + [0.05 / 12] * 2 + [0.05 / 60] * 5
         )
@@ -285,9 +291,11 @@ class TestNights:
     def test_a_budget_is_shared(self, night: Night) -> None:
         conditions = '["Recall[label=*] < 0.6 always", "Accuracy < 0.5 surely"]'
         pair = 'gates = ["Accuracy >= 0.8 always"]', f"false_alarms = 0.03\nfail_if = {conditions}"
-        found = night(1, pair, ('"F1"]', '"Recall"]')).verdicts
-        assert [one.level for one in found[:2]] == [pytest.approx(0.9925)] * 2  # 0.375 % per side
-        assert "against 0.015 of false_alarms" in found[2].reason
+        verdicts = night(1, pair, ('"F1"]', '"Recall"]')).verdicts
+        assert [one.level for one in verdicts[:2]] == [
+            pytest.approx(0.9925)
+        ] * 2  # 0.375 % per side
+        assert "against 0.015 of false_alarms" in verdicts[2].reason
         with refused("option_unread"):
             night(1, ('gates = ["', 'false_alarms = 0.05\ngates = ["'))
 
@@ -295,7 +303,7 @@ class TestNights:
 class TestBaseline:
     @pytest.fixture
     def paired(self, night: Night, tmp_path: Path) -> Night:
-        """The same nights by a release, whose results are the baselines."""
+        """Return a function that runs a night after a release, whose result is the baseline."""
 
         def made(date: int, wrong: int) -> JobResult:
             release = ('"watch"', '"release"'), ('gates = ["Accuracy >= 0.8 always"]', "")
@@ -308,7 +316,7 @@ class TestBaseline:
         return made
 
     def test_differences_of_the_same_datums(self, paired: Night) -> None:
-        first, second = only(paired(1, wrong=10)), only(paired(2, wrong=10))
+        first, second = single_verdict(paired(1, wrong=10)), single_verdict(paired(2, wrong=10))
         values = np.repeat([1.0, 0.0], [4, 196])
         expected = betting(np.array(counted(values, (-1.0, 1.0))), 0.95, (-1.0, 1.0))
         assert (second.lower, second.upper) == pytest.approx(expected)
@@ -316,11 +324,13 @@ class TestBaseline:
         assert second.status == "passed"
         assert expected[0] > -0.05
 
-    def test_a_fixed_baseline_of_other_data_is_over_nights(self, night: Night) -> None:
+    def test_a_fixed_baseline_of_other_data_counts_nights(self, night: Night) -> None:
         night(1)
         gate = ("Accuracy >= 0.8 always", "Accuracy >= baseline - 0.05 always")
-        found = only(night(2, gate, ('model = "v1"', 'model = "v1"\nbaseline = "runs/1"')))
-        assert (found.status, found.n) == ("skipped", None)
+        verdict = single_verdict(
+            night(2, gate, ('model = "v1"', 'model = "v1"\nbaseline = "runs/1"'))
+        )
+        assert (verdict.status, verdict.n) == ("skipped", None)
 
 
 class TestPartitions:
@@ -337,12 +347,12 @@ class TestPartitions:
             ("runs/{date}", "runs/all"),
         )
         accuracy, f1 = night(1, *pairs).verdicts
-        assert (accuracy.n, accuracy.lower) == (1100, ends(985, 115)[0])
+        assert (accuracy.n, accuracy.lower) == (1100, interval(985, 115)[0])
         assert f1.n is None
         assert f1.status == "passed"
         assert f1.lower is not None
 
-    def test_a_number_that_no_partition_has_is_skipped(self, tmp_path: Path) -> None:
+    def test_a_metric_that_no_partition_has_is_skipped(self, tmp_path: Path) -> None:
         for name in "ab":
             scores = pl.Series([0.2, 0.7, 0.4] if name == "a" else [0.6, 0.8, 0.5])
             table = pl.DataFrame({"actual": [int(name == "b")] * 3, "score": scores})
@@ -354,10 +364,10 @@ class TestPartitions:
             "[options]\npositive_label = 1\n"
             '[inputs]\npartition = "part"\npredictions = "{part}.parquet"\n'
         )
-        found = only(ee.run_job(tmp_path / "job.toml"))
-        assert (found.status, found.n) == ("skipped", None)
-        assert found.value is not None
-        assert found.reason == "no night has a value"
+        verdict = single_verdict(ee.run_job(tmp_path / "job.toml"))
+        assert (verdict.status, verdict.n) == ("skipped", None)
+        assert verdict.value is not None
+        assert verdict.reason == "no night has a value"
 
 
 def test_score_is_a_single_look(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -370,34 +380,34 @@ def test_score_is_a_single_look(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "a single look" in capsys.readouterr().err
 
 
-def test_what_is_kept(night: Night, tmp_path: Path) -> None:
+def test_saved_nights(night: Night, tmp_path: Path) -> None:
     night(1)
     night(2)
-    kept = json.loads((tmp_path / "runs/2/nights.json").read_bytes())
-    (seen,) = kept["seen"].values()
+    saved = json.loads((tmp_path / "runs/2/nights.json").read_bytes())
+    (seen,) = saved["seen"].values()
     assert [*seen] == ["tables/1.parquet", "tables/2.parquet"]
     assert [one["counts"][-1] for one in seen.values()] == [90, 90]
 
 
-def test_earlier_nights_are_kept_twice(night: Night, tmp_path: Path) -> None:
-    def kept() -> list[int]:
+def test_earlier_nights_are_saved_twice(night: Night, tmp_path: Path) -> None:
+    def saved_nights() -> list[int]:
         files = [tmp_path / f"runs/{date}/nights.json" for date in range(1, 6)]
         texts = [json.loads(file.read_bytes()) for file in files if file.is_file()]
         return [len(*text["seen"].values()) for text in texts]
 
     for date in (1, 2, 3, 4):
-        assert only(night(date)).n == 100 * date
-    assert kept() == [1, 1, 3, 4]
-    shutil.rmtree(tmp_path / "runs/4")  # the night before has all others
+        assert single_verdict(night(date)).n == 100 * date
+    assert saved_nights() == [1, 1, 3, 4]
+    shutil.rmtree(tmp_path / "runs/4")  # runs/3 has all other nights
     shutil.rmtree(tmp_path / "runs/1")
-    assert only(night(5)).n == 400
-    assert kept() == [1, 3, 4]
+    assert single_verdict(night(5)).n == 400
+    assert saved_nights() == [1, 3, 4]
 
 
-def test_a_night_that_could_not_read_the_latest_loses_nothing(night: Night, tmp_path: Path) -> None:
+def test_concurrent_nights_are_all_counted(night: Night, tmp_path: Path) -> None:
     for date in (1, 2, 3):
         night(date)
     (tmp_path / "runs/3").rename(tmp_path / "elsewhere")
-    assert only(night(4)).n == 300  # as if both ran at the same time
+    assert single_verdict(night(4)).n == 300  # as if both ran at the same time
     (tmp_path / "elsewhere").rename(tmp_path / "runs/3")
-    assert only(night(5)).n == 500
+    assert single_verdict(night(5)).n == 500

@@ -1,4 +1,4 @@
-"""Gates with ``surely`` and conditions to fail by: planted runs, and nights in jobs."""
+"""Gates with ``surely`` and conditions in ``fail_if``, on planted runs and nights of jobs."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def verdicts(
 
 
 class TestGrammar:
-    def test_it_is_the_last_word(self) -> None:
+    def test_surely_is_the_last_word(self) -> None:
         gate = parse_gate("mAP[iou=0.5] >= Baseline - 0.01 SURELY")
         assert (gate.surely, gate.margin, gate.written_bound) == (
             True,
@@ -89,11 +89,11 @@ class TestGrammar:
             ("mAP surely >= 0.5", "gate_malformed"),
         ],
     )
-    def test_what_is_refused(self, text: str, refusal: str) -> None:
+    def test_gates_that_are_refused(self, text: str, refusal: str) -> None:
         with refused(refusal):
             parse_gate(text)
 
-    def test_the_end_of_the_interval_that_counts(self) -> None:
+    def test_the_operator_selects_the_interval_bound(self) -> None:
         for operator, end in ((">=", 1.0), (">", 1.0), ("<=", 2.0), ("<", 2.0)):
             assert parse_gate(f"m {operator} 0 surely").end(1.0, 2.0) == end
 
@@ -108,7 +108,7 @@ class TestPlanted:
             ("better", True, False, False),
         ],
     )
-    def test_a_surely_worse_run_alone_fails(
+    def test_only_a_surely_worse_run_fails(
         self,
         runs: dict[str, ee.Scorecard],
         name: str,
@@ -116,25 +116,25 @@ class TestPlanted:
         surely_worse: bool,
         worse: bool,
     ) -> None:
-        found = verdicts(
+        results = verdicts(
             runs[name],
             runs["base"],
             "Accuracy >= baseline - 0.05 surely",
             fail_if=("Accuracy < baseline surely", "Accuracy < baseline"),
         )
-        passed = [one.status == "passed" for one in found]
+        passed = [one.status == "passed" for one in results]
         assert passed == [not_worse, not surely_worse, not worse]
 
-    def test_the_interval_is_the_comparison_s(self, runs: dict[str, ee.Scorecard]) -> None:
-        (found,) = verdicts(runs["unlucky"], runs["base"], "Accuracy >= baseline - 0.05 surely")
+    def test_the_interval_is_that_of_the_comparison(self, runs: dict[str, ee.Scorecard]) -> None:
+        (verdict,) = verdicts(runs["unlucky"], runs["base"], "Accuracy >= baseline - 0.05 surely")
         rows = ee.compare(runs["base"], runs["unlucky"], draws=300).differences
         row = rows.filter(pl.col("slice").is_null(), metric="Accuracy").row(0, named=True)
-        assert (found.lower, found.upper) == (row["lower"], row["upper"])
+        assert (verdict.lower, verdict.upper) == (row["lower"], row["upper"])
         assert row["lower"] < row["difference"] < row["upper"]
-        assert (found.value, found.baseline) == (row["b"], row["a"])
-        assert (found.interval_of, found.level, found.n) == ("difference", 0.95, planted.N)
+        assert (verdict.value, verdict.baseline) == (row["b"], row["a"])
+        assert (verdict.interval_of, verdict.level, verdict.n) == ("difference", 0.95, planted.N)
 
-    def test_a_number_s_own_interval(self, runs: dict[str, ee.Scorecard]) -> None:
+    def test_the_interval_of_a_number(self, runs: dict[str, ee.Scorecard]) -> None:
         metrics = runs["base"].metrics
         own = metrics.filter(pl.col("slice").is_null(), metric="Accuracy").row(0, named=True)
         shown = own["lower"], own["upper"]
@@ -149,13 +149,13 @@ class TestPlanted:
             (f"Accuracy <= {upper - 0.001} surely", False),
             (f"Accuracy > {lower} surely", False),
         ):
-            (found,) = verdicts(runs["base"], None, gate)
-            assert (found.status == "passed") == passed, gate
-            assert (found.lower, found.upper, found.interval_of) == (lower, upper, "number")
+            (verdict,) = verdicts(runs["base"], None, gate)
+            assert (verdict.status == "passed") == passed, gate
+            assert (verdict.lower, verdict.upper, verdict.interval_of) == (lower, upper, "number")
 
     @pytest.mark.parametrize(("rows", "passed"), [(5, False), (3000, False), (3800, True)])
-    def test_all_right_is_not_certainty(self, rows: int, passed: bool) -> None:
-        """Of 3,688 right rows the low end reaches 0.999; of fewer it does not."""
+    def test_no_errors_are_not_certainty(self, rows: int, passed: bool) -> None:
+        """The lower bound reaches 0.999 with 3,688 correct rows."""
         table = pl.DataFrame({"actual": ["a"] * rows, "predicted": ["a"] * rows})
         card = ee.score(table, metrics=["Accuracy", "F1"], intervals=0.95, draws=20)
         exact, other = verdicts(
@@ -166,10 +166,8 @@ class TestPlanted:
         assert (other.status, other.lower) == ("failed", None)
         assert NOT_MOVED in other.reason
 
-    def test_plain_gates_next_to_it_compare_the_two_numbers(
-        self, runs: dict[str, ee.Scorecard]
-    ) -> None:
-        """Also on a metric that no gate with ``surely`` is on."""
+    def test_plain_gates_next_to_surely_compare_values(self, runs: dict[str, ee.Scorecard]) -> None:
+        """The plain gate may be on another metric than the gate with ``surely``."""
         plain, _ = verdicts(
             runs["unlucky"],
             runs["base"],
@@ -181,25 +179,25 @@ class TestPlanted:
         assert (plain.status, plain.lower) == ("passed", None)
 
     def test_slices_under_a_star(self, runs: dict[str, ee.Scorecard]) -> None:
-        found = verdicts(runs["worse"], runs["base"], "F1[kind=*] >= baseline - 0.05 surely")
-        assert [one.row for one in found] == ["kind=x", "kind=y"]
-        assert {one.status for one in found} == {"failed"}
-        assert [one.n for one in found] == [266, 134]
-        assert all(one.lower is not None and one.lower < -0.05 for one in found)
+        results = verdicts(runs["worse"], runs["base"], "F1[kind=*] >= baseline - 0.05 surely")
+        assert [one.row for one in results] == ["kind=x", "kind=y"]
+        assert {one.status for one in results} == {"failed"}
+        assert [one.n for one in results] == [266, 134]
+        assert all(one.lower is not None and one.lower < -0.05 for one in results)
 
-    def test_without_an_interval_it_fails_and_says_so(self) -> None:
+    def test_without_an_interval_a_gate_fails_with_a_reason(self) -> None:
         bare = ee.score(
             pl.DataFrame({"datum_id": [1, 2], "actual": ["a", "b"], "predicted": ["a", "a"]}),
             metrics=["Accuracy"],
         )
         for given in ({"gates": ("Accuracy >= 0 surely",)}, {"fail_if": ("Accuracy < 0 surely",)}):
-            (found,) = verdicts(
+            (verdict,) = verdicts(
                 bare, None, *given.get("gates", ()), fail_if=given.get("fail_if", ())
             )
-            assert (found.status, found.lower) == ("failed", None)
-            assert "no interval" in found.reason
+            assert (verdict.status, verdict.lower) == ("failed", None)
+            assert "no interval" in verdict.reason
 
-    def test_few_datums_are_told(self, tmp_path: Path) -> None:
+    def test_few_datums_are_a_reason(self, tmp_path: Path) -> None:
         cards = [
             ee.score(
                 planted.write(tmp_path, name, wrong, range(10)),
@@ -208,15 +206,17 @@ class TestPlanted:
             )
             for name, wrong in (("base", {1}), ("worse", {1, 2, 3}))
         ]
-        (found,) = verdicts(cards[1], cards[0], "Accuracy >= baseline surely")
-        assert found.status == "failed"
-        assert "10 clusters" in found.reason
+        (verdict,) = verdicts(cards[1], cards[0], "Accuracy >= baseline surely")
+        assert verdict.status == "failed"
+        assert "10 clusters" in verdict.reason
 
     def test_no_earlier_run_skips(self, runs: dict[str, ee.Scorecard]) -> None:
-        (found,) = verdicts(runs["same"], None, "Accuracy >= baseline surely")
-        assert (found.status, found.reason) == ("skipped", "no earlier run")
+        (verdict,) = verdicts(runs["same"], None, "Accuracy >= baseline surely")
+        assert (verdict.status, verdict.reason) == ("skipped", "no earlier run")
 
-    def test_other_rules_are_refused(self, runs: dict[str, ee.Scorecard], tmp_path: Path) -> None:
+    def test_baselines_with_other_options_are_refused(
+        self, runs: dict[str, ee.Scorecard], tmp_path: Path
+    ) -> None:
         folder = planted.write_all(tmp_path)
         other = ee.score(
             folder / "base.parquet", folder / "truths.parquet", metrics=METRICS, zero_division=0.0
@@ -224,21 +224,21 @@ class TestPlanted:
         with refused("runs_differ", option="zero_division", value=None):
             verdicts(runs["same"], other, "Accuracy >= baseline surely")
 
-    def test_a_baseline_that_keeps_nothing(
+    def test_a_baseline_without_a_tally(
         self, runs: dict[str, ee.Scorecard], tmp_path: Path
     ) -> None:
         folder = runs["base"].save(tmp_path / "base")
         assert (folder / "tally.zip").is_file()
         saved = ee.load(folder)
-        (found,) = verdicts(runs["same"], saved, "Accuracy >= baseline surely")
-        assert found.status == "passed"
+        (verdict,) = verdicts(runs["same"], saved, "Accuracy >= baseline surely")
+        assert verdict.status == "passed"
         account = json.loads((folder / "run.json").read_text())
         del account["files"]["tally.zip"]
         (folder / "run.json").write_text(json.dumps(account))
         (folder / "tally.zip").unlink()
-        (found,) = verdicts(runs["same"], ee.load(folder), "Accuracy >= baseline surely")
-        assert found.status == "skipped"
-        assert "score it again" in found.reason
+        (verdict,) = verdicts(runs["same"], ee.load(folder), "Accuracy >= baseline surely")
+        assert verdict.status == "skipped"
+        assert "score it again" in verdict.reason
         with refused("not_kept", ResultError):
             verdicts(ee.load(folder), runs["base"], "Accuracy >= baseline surely")
 
@@ -247,24 +247,24 @@ class TestFailIf:
     @pytest.mark.parametrize(
         ("gate", "status"), [("Accuracy < 0.8", "passed"), ("Accuracy < 0.95", "failed")]
     )
-    def test_it_fails_where_it_holds(
+    def test_a_true_condition_fails(
         self, runs: dict[str, ee.Scorecard], gate: str, status: str
     ) -> None:
-        (found,) = verdicts(runs["base"], None, fail_if=(gate,))
-        assert (found.status, found.gate) == (status, f"fail if {gate}")
+        (verdict,) = verdicts(runs["base"], None, fail_if=(gate,))
+        assert (verdict.status, verdict.gate) == (status, f"fail if {gate}")
 
-    def test_undefined_fails_either_way(self) -> None:
+    def test_an_undefined_value_fails(self) -> None:
         empty = ee.score(
             pl.DataFrame({"datum_id": [1], "actual": ["a"], "predicted": ["b"]}),
             metrics=["Precision"],
         )
-        (found,) = verdicts(empty, None, fail_if=("Precision[label=a] < 0",))
-        assert found.status == "failed"
-        assert found.reason.startswith("undefined")
+        (verdict,) = verdicts(empty, None, fail_if=("Precision[label=a] < 0",))
+        assert verdict.status == "failed"
+        assert verdict.reason.startswith("undefined")
 
 
 class TestChecked:
-    """Gates are held against the options before any table is read."""
+    """Gates are checked against the options before any table is read."""
 
     @pytest.mark.parametrize(
         ("gate", "options", "refusal"),
@@ -282,7 +282,7 @@ class TestChecked:
             ("ROUGE2 > 0", {"metrics": ["ROUGE1", "BLEU"]}, {"code": "unknown_name"}),
         ],
     )
-    def test_what_is_refused(
+    def test_gates_that_do_not_fit_the_options(
         self, gate: str, options: dict[str, Any], refusal: dict[str, Any]
     ) -> None:
         with refused(**refusal):
@@ -303,18 +303,18 @@ class TestChecked:
             ("F1 > 0", {}),
         ],
     )
-    def test_what_is_not(self, gate: str, options: dict[str, Any]) -> None:
+    def test_gates_that_fit_the_options(self, gate: str, options: dict[str, Any]) -> None:
         check_gates(parse_gates([gate]), make_options(**options))
 
 
-def test_intervals_are_made_where_gates_need_them() -> None:
+def test_intervals_are_computed_if_gates_need_them() -> None:
     def level(*gates: str, **options: Any) -> float | None:
         return with_intervals(make_options(**options), parse_gates(gates)).intervals
 
     assert level("mAP >= 0.5") is None
     assert level("mAP >= 0.5 surely") == 0.95
     assert level("mAP >= 0.5 surely", intervals=0.9) == 0.9
-    assert level("mAP >= baseline surely") is None  # its interval is one of the difference
+    assert level("mAP >= baseline surely") is None  # needs only the interval of the difference
     assert level("mAP >= baseline surely", cluster="video") == 0.95
 
 
@@ -343,7 +343,7 @@ Job = Callable[..., JobResult]
 
 @pytest.fixture(params=["runs/{night}", "runs/only"])
 def job(tmp_path: Path, request: pytest.FixtureRequest) -> Job:
-    """Runs a night of a job, its results in a folder each, or all in one."""
+    """Return a function that runs a night of a job; nights have separate folders or share one."""
     path = tmp_path / "job.toml"
     path.write_text(JOB.replace("FOLDER", request.param))
 
@@ -365,10 +365,10 @@ class TestNights:
         assert statuses(job("2", planted.WRONG["unlucky"])) == ["passed", "passed"]
         worse = job("3", planted.WRONG["worse"])
         assert statuses(worse) == ["failed", "failed"]
-        again = job("3")
-        assert (again.ran, statuses(again)) == (False, ["failed", "failed"])
+        repeated = job("3")
+        assert (repeated.ran, statuses(repeated)) == (False, ["failed", "failed"])
         fourth = job("4", planted.WRONG["worse"] - {1})
-        assert statuses(fourth) == ["failed", "failed"]  # held against the second, not the third
+        assert statuses(fourth) == ["failed", "failed"]  # compared with the second, not the third
         assert fourth.verdicts[0].baseline == pytest.approx(0.8925)
         forced = job("4", force=True)
         assert forced.ran
@@ -377,64 +377,64 @@ class TestNights:
     def test_records(self, job: Job) -> None:
         job("1", planted.WRONG["base"])
         result = job("2", planted.WRONG["unlucky"])
-        said = json.loads((result.plan.folder / "job.json").read_text())["gates"]
-        assert [one["gate"] for one in said] == [
+        gates = json.loads((result.plan.folder / "job.json").read_text())["gates"]
+        assert [one["gate"] for one in gates] == [
             "Accuracy >= baseline - 0.06 surely",
             "fail if Accuracy < baseline surely",
         ]
-        for one in said:
+        for one in gates:
             assert one["lower"] < one["value"] - one["baseline"] < one["upper"]
             assert (one["interval_of"], one["level"], one["n"]) == ("difference", 0.95, planted.N)
         assert ee.load(result.plan.folder).metrics["lower"].null_count() == 0
 
-    def test_a_repeated_run_says_what_it_said(self, job: Job) -> None:
+    def test_a_repeated_run_has_the_same_verdicts(self, job: Job) -> None:
         job("1", planted.WRONG["base"])
         second = job("2", planted.WRONG["unlucky"])
         job("3", planted.WRONG["better"])
-        if second.plan.folder.name == "2":  # else the third has taken its place
-            again = job("2")
-            assert (again.ran, again.verdicts) == (False, second.verdicts)
-            # A changed gate is drawn anew, against the baseline that the run had.
+        if second.plan.folder.name == "2":  # otherwise the third run has replaced it
+            repeated = job("2")
+            assert (repeated.ran, repeated.verdicts) == (False, second.verdicts)
+            # A changed gate is computed again, against the baseline of that run.
             path = second.plan.loaded.path
             path.write_text(path.read_text().replace("- 0.06", "- 0.005"))
             changed = job("2")
             assert (changed.ran, statuses(changed)) == (False, ["failed", "passed"])
             assert changed.verdicts[0].lower == second.verdicts[0].lower
 
-    @pytest.mark.parametrize(("wrong", "found"), [(10, "passed"), (100, "failed")])
-    def test_data_that_grew(self, job: Job, wrong: int, found: str) -> None:
-        """Old datums cancel, new ones do not: what is bad of them alone is not missed."""
+    @pytest.mark.parametrize(("wrong", "status"), [(10, "passed"), (100, "failed")])
+    def test_data_that_grew(self, job: Job, wrong: int, status: str) -> None:
+        """Common datums cancel; errors on the new datums alone fail the gate."""
         base = planted.WRONG["base"]
         job("1", base)
         grown = range(planted.N + 100)
         result = job("2", base | set(range(planted.N, planted.N + wrong)), grown)
-        assert statuses(result) == [found, found]
+        assert statuses(result) == [status, status]
         one = result.verdicts[0]
         assert one.value == result.card.value("Accuracy")
         assert (one.baseline, one.n) == (0.9, 500)
         assert re.findall(r"\d+", one.reason) == ["400", "500", "400"]
         assert one.lower is not None
         assert one.upper is not None
-        # A fifth of what the new hundred and the old four hundred vary by, and how many are new.
+        # 0.2 x the variance of 100 new and 400 old datums, and that of the share of new ones.
         p, q = wrong / 100, 0.1
         within = 0.2**2 * (p * (1 - p) / 100 + q * (1 - q) / 400)
         se = (within + 0.2 * 0.8 * (p - q) ** 2 / 500) ** 0.5
         assert one.upper - one.lower == pytest.approx(2 * 1.96 * se, rel=0.25)
 
-    def test_other_data_is_drawn_apart(self, job: Job) -> None:
+    def test_other_data_is_resampled_independently(self, job: Job) -> None:
         base = planted.WRONG["base"]
         job("1", base)
         shifted = {i + planted.N for i in base}
         result = job("2", shifted, range(planted.N, 2 * planted.N))
         one = result.verdicts[0]
         assert re.findall(r"\d+", one.reason) == ["0", "400", "400"]
-        # Equal accuracies, and the noise of two sets of 400: 2 x sqrt(2 x .9 x .1 / 400)
+        # Equal accuracies of two independent sets of 400: 2 x sqrt(2 x .9 x .1 / 400)
         assert one.lower == pytest.approx(-0.042, abs=0.012)
         assert one.upper == pytest.approx(0.042, abs=0.012)
         assert statuses(result) == ["passed", "passed"]
 
-    def test_a_last_run_that_keeps_nothing_is_passed_by(self, job: Job) -> None:
-        """Else no later night could ever pass."""
+    def test_a_last_run_without_a_tally_skips_gates(self, job: Job) -> None:
+        """Otherwise no later night could pass."""
         first = job("1", planted.WRONG["base"])
         account = json.loads((first.plan.folder / "run.json").read_text())
         del account["files"]["tally.zip"]
@@ -446,7 +446,7 @@ class TestNights:
         assert statuses(job("3", planted.WRONG["same"])) == ["passed", "passed"]
 
 
-def test_a_named_baseline_that_keeps_nothing_stops_before_the_work(
+def test_a_named_baseline_without_a_tally_is_refused_before_any_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     planted.write(tmp_path / "night=1", "run", planted.BASE)
@@ -466,7 +466,7 @@ def test_a_named_baseline_that_keeps_nothing_stops_before_the_work(
 
 
 class TestManyRows:
-    """Conditions to fail by are adjusted for their rows, gates that all must pass are not."""
+    """Conditions in ``fail_if`` are adjusted for multiple rows; gates are not."""
 
     LABELS = 40
 
@@ -478,7 +478,7 @@ class TestManyRows:
         table = pl.DataFrame({"target": label, "prediction": np.where(right, label, "other")})
         return ee.score(table, metrics=["Recall"], task="classification", intervals=0.95, draws=20)
 
-    def test_no_row_fails_by_chance_alone(self) -> None:
+    def test_no_row_fails_by_chance(self) -> None:
         condition = ("Recall[label=*, average=null] < 0.8 surely",)
         alarms = [
             any(
@@ -489,23 +489,23 @@ class TestManyRows:
             for i in range(25)
         ]
         assert sum(alarms) <= 2  # unadjusted: about 10 of 25
-        found = {one.row: one for one in verdicts(self.card(0, 0.2), None, fail_if=condition)}
+        results = {one.row: one for one in verdicts(self.card(0, 0.2), None, fail_if=condition)}
         assert [
-            row for row, one in found.items() if one.status == "failed" and one.lower is not None
+            row for row, one in results.items() if one.status == "failed" and one.lower is not None
         ] == ["label=c07"]
 
-    def test_p_is_exact_and_holms(self) -> None:
+    def test_p_values_of_proportions_are_exact(self) -> None:
         card = self.card(3)
-        found = verdicts(card, None, fail_if=("Recall[label=*, average=null] < 0.8 surely",))
+        results = verdicts(card, None, fail_if=("Recall[label=*, average=null] < 0.8 surely",))
         p = [
             binomtest(round(one.value * 25), 25, 0.8, "less").pvalue
-            for one in found
+            for one in results
             if one.lower is not None
         ]  # type: ignore[operator]
-        assert [one.p for one in found if one.lower is not None] == pytest.approx(p)
+        assert [one.p for one in results if one.lower is not None] == pytest.approx(p)
 
-    def test_gates_of_comparisons_have_students_p(self) -> None:
-        """As gates of runs, with few clusters."""
+    def test_gates_of_comparisons_use_students_t(self) -> None:
+        """With few clusters, p equals that of the gate on runs."""
         rng = np.random.default_rng(1)
         doc = np.repeat(np.arange(6), 20)
         first = pl.DataFrame({"target": 0.0, "prediction": rng.normal(2, 0.1, 120), "doc": doc})
@@ -517,11 +517,11 @@ class TestManyRows:
         cards = [ee.score(one, **options) for one in (first, second)]
         of_runs = verdicts(cards[1], cards[0], fail_if=("MAE > baseline surely",))[0]
         earlier, run, margins = compared_numbers(ee.compare(*cards, draws=100), None)
-        (found,) = judge_gates(
+        (verdict,) = judge_gates(
             parse_gates([], ["MAE > baseline surely"]), run, earlier, compare=lambda m, s: margins
         )
-        assert found.p == pytest.approx(of_runs.p)
-        assert found.p is not None
+        assert verdict.p == pytest.approx(of_runs.p)
+        assert verdict.p is not None
 
     def test_a_budget_is_shared_by_all_conditions(self) -> None:
         card = self.card(3)
@@ -529,52 +529,52 @@ class TestManyRows:
             ["Recall[label=c07] >= 0.1 surely"],
             ["Recall[label=*, average=null] < 0.9 surely", "Recall[average=macro] < 0.7 surely"],
         )
-        found = judge_gates(gates, numbers_of(card), budget=0.1)
-        shared = [one for one in found if one.gate.startswith("fail if") and one.p is not None]
+        results = judge_gates(gates, numbers_of(card), budget=0.1)
+        shared = [one for one in results if one.gate.startswith("fail if") and one.p is not None]
         assert len(shared) == 41
         p = np.sort([one.p for one in shared])
         failed = sum(one.status == "failed" for one in shared)
         least = next(i for i, one in enumerate(p) if one * (41 - i) > 0.1)
         assert 0 < failed == least < 40
         assert "false_alarms" in shared[0].reason
-        (demand,) = [one for one in found if not one.gate.startswith("fail if")]
+        (demand,) = [one for one in results if not one.gate.startswith("fail if")]
         assert (demand.status, "Holm" in demand.reason) == ("passed", False)
 
     @pytest.mark.parametrize("of_difference", [False, True])
-    def test_few_clusters_have_students_p(self, of_difference: bool) -> None:
-        """p is half of 1 - level if the bound is the end of the interval, and t's beyond it."""
+    def test_few_clusters_use_students_t(self, of_difference: bool) -> None:
+        """p is that of Student's t, consistent with the interval's bound."""
         rng = np.random.default_rng(1)
         doc = np.repeat(np.arange(6), 20)
         error = rng.normal(rng.normal(2, 0.3, 6)[doc], 0.1)
         frame = pl.DataFrame({"target": 0.0, "prediction": error, "doc": doc, "part": doc % 2})
-        asked: dict[str, Any] = {
+        options: dict[str, Any] = {
             "metrics": ["MAE"], "task": "regression", "intervals": 0.95, "cluster": "doc",
             "method": "normal", "draws": 100, "by": "part",
         }  # fmt: skip
-        card = ee.score(frame, **asked)
-        earlier = ee.score(frame.with_columns(prediction=0.0), **asked) if of_difference else None
+        card = ee.score(frame, **options)
+        earlier = ee.score(frame.with_columns(prediction=0.0), **options) if of_difference else None
         bound = "baseline + 0.5" if of_difference else "0.5"
         for name, df in (("MAE", 5), ("MAE[part=0]", 2)):
             gate = f"{name} > {bound} surely"
-            (found,) = verdicts(card, earlier, fail_if=(gate,))
-            value = found.value if earlier is None else found.value - found.baseline
-            t = student.ppf(0.975, df) * (value - 0.5) / (value - found.lower)
-            assert found.p == pytest.approx(student.sf(t, df))
+            (verdict,) = verdicts(card, earlier, fail_if=(gate,))
+            value = verdict.value if earlier is None else verdict.value - verdict.baseline
+            t = student.ppf(0.975, df) * (value - 0.5) / (value - verdict.lower)
+            assert verdict.p == pytest.approx(student.sf(t, df))
 
-    def test_gates_that_all_must_pass_keep_their_ends(self) -> None:
+    def test_gates_are_not_adjusted(self) -> None:
         card = self.card(4)
-        found = [
+        results = [
             one
             for one in verdicts(card, None, "Recall[label=*, average=null] >= 0.5 surely")
             if one.lower is not None
         ]
-        assert all((one.status == "passed") == (one.lower >= 0.5) for one in found)  # type: ignore[operator]
-        assert all("not adjusted" in one.reason for one in found)
+        assert all((one.status == "passed") == (one.lower >= 0.5) for one in results)  # type: ignore[operator]
+        assert all("not adjusted" in one.reason for one in results)
 
     def test_one_row_is_judged_by_its_interval(self) -> None:
         for bound in (0.6, 0.7, 0.8, 0.9):
-            (found,) = verdicts(
+            (verdict,) = verdicts(
                 self.card(5), None, fail_if=(f"Recall[label=c01] < {bound} surely",)
             )
-            assert found.upper is not None
-            assert (found.status == "failed") == (found.upper < bound) == (found.p < 0.025)  # type: ignore[operator]
+            assert verdict.upper is not None
+            assert (verdict.status == "failed") == (verdict.upper < bound) == (verdict.p < 0.025)  # type: ignore[operator]

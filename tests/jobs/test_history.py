@@ -1,4 +1,4 @@
-"""Each run's metrics in one table over time: Parquet files, or a Delta table."""
+"""Table of the metrics of all runs of a job, as Parquet files or a Delta table."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Write = Callable[..., Path]
 
 class TestHistory:
     @pytest.mark.parametrize("form", ["parquet", "delta"])
-    def test_each_run_stands_once(self, write: Write, folder: Path, form: str) -> None:
+    def test_each_run_has_one_entry(self, write: Write, folder: Path, form: str) -> None:
         if form == "delta":
             pytest.importorskip("deltalake")
         path = write(('"history"', f'"history"\nhistory_format = "{form}"'))
@@ -53,10 +53,10 @@ class TestHistory:
 
     @pytest.mark.parametrize("form", ["parquet", "delta"])
     @pytest.mark.parametrize("dies", [False, True])
-    def test_the_latest_row_is_what_the_folder_holds(
+    def test_the_latest_entry_matches_the_folder(
         self, dies: bool, form: str, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Tables that change and change back, also where the last run dies before its entry."""
+        """The input changes and changes back; the last run may die before it adds its entry."""
         if form == "delta":
             pytest.importorskip("deltalake")
         path = write(('history = "history"', f'history = "history"\nhistory_format = "{form}"'))
@@ -67,16 +67,16 @@ class TestHistory:
         with monkeypatch.context() as patch:
             if dies:
                 patch.setattr(running, "append_history", lambda *args, **named: False)
-            held = ee.run_job(path).card.value("mAP", iou_threshold=0.5)
+            latest = ee.run_job(path).card.value("mAP", iou_threshold=0.5)
         if dies:
             assert not ee.run_job(path).ran
         target = folder / "history"
         table = pl.read_delta(str(target)) if form == "delta" else pl.read_parquet(target)
         rows = table.filter(metric="mAP", iou_threshold=0.5).filter(pl.col("slice").is_null())
-        assert rows.height == 2  # a run stands once
-        assert rows.sort("finished")["value"][-1] == held == 1.0
+        assert rows.height == 2  # one row per run
+        assert rows.sort("finished")["value"][-1] == latest == 1.0
 
-    def test_delta_that_others_write_at_once(self, tmp_path: Path) -> None:
+    def test_concurrent_writers_of_a_delta_table(self, tmp_path: Path) -> None:
         pytest.importorskip("deltalake")
         target = str(tmp_path / "history")
         start = threading.Barrier(4)
@@ -99,7 +99,7 @@ class TestHistory:
         counts = dict(pl.read_delta(target).group_by("run_id").len().iter_rows())
         assert counts == {f"run{i}": 2 for i in range(4)}
 
-    def test_delta_takes_columns_that_came_later(self, tmp_path: Path) -> None:
+    def test_a_delta_table_gets_new_columns(self, tmp_path: Path) -> None:
         pytest.importorskip("deltalake")
         target = str(tmp_path / "history")
         for name, more in (("a", {}), ("b", {"added": [3]})):
@@ -107,7 +107,7 @@ class TestHistory:
             records.append_history(rows, name, target, "delta", again=False)
         assert pl.read_delta(target).sort("run_id")["added"].to_list() == [None, 3]
 
-    def test_delta_that_is_not_installed(
+    def test_a_missing_delta_package_is_refused(
         self, write: Write, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setitem(__import__("sys").modules, "deltalake", None)

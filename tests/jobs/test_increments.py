@@ -1,4 +1,4 @@
-"""Nights one after the other: only new ones are matched, and the numbers are those of all."""
+"""Jobs with partitions: only new partitions are matched, and results cover all."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def path(write: Write) -> Path:
 
 @pytest.fixture
 def matched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of the parts that were matched."""
+    """Return a list that receives the names of matched partitions."""
     names: list[str] = []
     tallied = sources._tallied
 
@@ -56,7 +56,7 @@ def matched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def whole(folder: Path, days: tuple[str, ...] = DAYS) -> ee.Scorecard:
-    """One run over all tables."""
+    """Score the tables of all days in one run."""
     sides = [
         [str(folder / "tables" / f"date={day}" / f"{side}.parquet") for day in days]
         for side in ("predictions", "truths")
@@ -74,7 +74,7 @@ def same(ours: ee.Scorecard, theirs: ee.Scorecard) -> None:
     assert_frame_equal(ours.labels, theirs.labels)
 
 
-def test_a_new_night_alone_is_matched(path: Path, folder: Path, matched: list[str]) -> None:
+def test_only_a_new_night_is_matched(path: Path, folder: Path, matched: list[str]) -> None:
     write_day(folder, DAYS[1], wrong=3, first=100)
     first = ee.run_job(path)
     assert matched == [*DAYS]
@@ -88,9 +88,7 @@ def test_a_new_night_alone_is_matched(path: Path, folder: Path, matched: list[st
     assert not ee.run_job(path).ran
 
 
-def test_a_night_between_others_and_one_that_goes(
-    path: Path, folder: Path, matched: list[str]
-) -> None:
+def test_an_inserted_and_a_deleted_night(path: Path, folder: Path, matched: list[str]) -> None:
     ee.run_job(path)
     write_day(folder, "2026-11-19b", wrong=1, first=300)
     days = (DAYS[0], "2026-11-19b", *DAYS[1:])
@@ -102,51 +100,49 @@ def test_a_night_between_others_and_one_that_goes(
     assert matched == [*DAYS, "2026-11-19b"]
 
 
-class TestGone:
-    def gone(self, folder: Path, day: str) -> None:
+class TestMissing:
+    def delete(self, folder: Path, day: str) -> None:
         for file in (folder / "tables" / f"date={day}").iterdir():
             file.unlink()
 
-    def test_a_night_that_is_gone_on_both_sides_is_a_warning(
-        self, path: Path, folder: Path
-    ) -> None:
+    def test_a_night_deleted_on_both_sides_is_a_warning(self, path: Path, folder: Path) -> None:
         assert not ee.run_job(path).card.warnings
-        self.gone(folder, DAYS[1])
+        self.delete(folder, DAYS[1])
         result = ee.run_job(path)
-        (said,) = [note for note in result.card.warnings if "missing now" in note]
-        assert said.startswith("1 partition of")
-        assert f"skipped: {DAYS[1]}." in said
-        assert said in result.card.notes
-        assert ee.run_job(path).card.warnings == (said,)  # as it stands there
+        (warning,) = [note for note in result.card.warnings if "missing now" in note]
+        assert warning.startswith("1 partition of")
+        assert f"skipped: {DAYS[1]}." in warning
+        assert warning in result.card.notes
+        assert ee.run_job(path).card.warnings == (warning,)  # read from the folder
         write_day(folder, DAYS[1], first=100)
         assert not ee.run_job(path).card.warnings
 
     def test_it_fails_a_strict_job(self, path: Path, folder: Path) -> None:
         path.write_text(path.read_text().replace("gates =", "strict = true\ngates ="))
         assert not ee.run_job(path).gate_failed
-        self.gone(folder, DAYS[2])
+        self.delete(folder, DAYS[2])
         assert ee.run_job(path).gate_failed
 
-    def test_it_is_known_from_another_folder_of_the_job(self, path: Path, folder: Path) -> None:
+    def test_another_folder_of_the_job_records_it(self, path: Path, folder: Path) -> None:
         path.write_text(path.read_text().replace("runs/all", "runs/{run_id}"))
         ee.run_job(path)
-        self.gone(folder, DAYS[0])
-        assert any("missing now" in said for said in ee.run_job(path).card.warnings)
-        assert any("missing now" in said for said in ee.run_job(path, force=True).card.warnings)
+        self.delete(folder, DAYS[0])
+        assert any("missing now" in note for note in ee.run_job(path).card.warnings)
+        assert any("missing now" in note for note in ee.run_job(path, force=True).card.warnings)
 
-    def test_one_outside_the_window_is_not_missed(self, path: Path, folder: Path) -> None:
+    def test_a_night_outside_the_window_is_not_missing(self, path: Path, folder: Path) -> None:
         text = path.read_text()
         ee.run_job(path)
         path.write_text(text.replace("[outputs]", f'first = "{DAYS[1]}"\n[outputs]'))
         assert not ee.run_job(path).card.warnings
 
     @pytest.mark.parametrize("form", ['"{}"', '["{}", "2026-11-19"]'])
-    def test_what_is_required_must_be_there(self, form: str, path: Path, folder: Path) -> None:
+    def test_required_partitions_must_exist(self, form: str, path: Path, folder: Path) -> None:
         text = path.read_text()
         required = form.format("2026-11-21")
         path.write_text(text.replace("[outputs]", f"required = {required}\n[outputs]"))
         assert ee.run_job(path).ran
-        self.gone(folder, "2026-11-21")
+        self.delete(folder, "2026-11-21")
         with refused("partitions_missing", values=["2026-11-21"]):
             ee.run_job(path)
         path.write_text(
@@ -203,12 +199,12 @@ class TestInvalidated:
     ) -> None:
         ee.run_job(path)
         first = min((folder / ".tallies" / "nightly").iterdir())
-        kept = first.read_bytes()
-        at = len(kept) // 3
+        content = first.read_bytes()
+        at = len(content) // 3
         first.write_bytes(
             {
-                "middle": kept[:at] + b"\xff" * 64 + kept[at + 64 :],
-                "half": kept[: len(kept) // 2],
+                "middle": content[:at] + b"\xff" * 64 + content[at + 64 :],
+                "half": content[: len(content) // 2],
                 "empty": b"",
             }[damage]
         )
@@ -216,8 +212,8 @@ class TestInvalidated:
         card = ee.load(ee.run_job(path).plan.folder)
         assert matched[3:] == [DAYS[0], "2026-11-22"]
         same(card, whole(folder, (*DAYS, "2026-11-22")))
-        said = [note for note in card.notes if "made again" in note]
-        assert [note.startswith(DAYS[0]) for note in said] == [True]
+        notes = [note for note in card.notes if "made again" in note]
+        assert [note.startswith(DAYS[0]) for note in notes] == [True]
 
 
 class TestRefused:
@@ -229,7 +225,7 @@ class TestRefused:
             ee.run_job(path)
         assert (folder / "runs" / "all" / "_SUCCESS").read_bytes() == before
 
-    def test_parts_that_carry_different_metrics(self, folder: Path) -> None:
+    def test_partitions_with_different_metrics(self, folder: Path) -> None:
         tables = {
             "a": pl.DataFrame({"actual": [0, 1], "predicted": [0, 1], "score": [0.1, 0.9]}),
             "b": pl.DataFrame({"actual": [0, 1], "predicted": [0, 1]}),
@@ -248,7 +244,7 @@ class TestRefused:
             ee.run_job(write(*PAIRS, truths))
 
 
-def test_notes_say_of_which_night(path: Path, folder: Path) -> None:
+def test_notes_name_their_night(path: Path, folder: Path) -> None:
     truths = folder / "tables" / f"date={DAYS[1]}" / "truths.parquet"
     pl.read_parquet(truths).head(9).write_parquet(truths)
     notes = ee.run_job(path).card.notes
@@ -267,13 +263,13 @@ def test_a_partition_whose_name_begins_like_another(
     assert sorted(matched) == ["2026-11-19", "2026-11-19.2", "2026-11-21", "2026-11-22"]
 
 
-def test_drafts_of_runs_that_were_killed_go(path: Path, folder: Path) -> None:
-    """At once those of this machine that nobody writes, of others after a day."""
+def test_drafts_of_killed_runs_are_deleted(path: Path, folder: Path) -> None:
+    """Unlocked drafts of this machine are deleted at once, drafts of others after a day."""
     ee.run_job(path)
-    [kept] = (folder / ".tallies" / "nightly").glob(f"{DAYS[0]}.*.tally")
+    [tally] = (folder / ".tallies" / "nightly").glob(f"{DAYS[0]}.*.tally")
     here, other = atomic.this_machine(), "0000"
     drafts = {
-        name: kept.with_name(f".{kept.name}.{pid}.{machine}0a1b")
+        name: tally.with_name(f".{tally.name}.{pid}.{machine}0a1b")
         for name, pid, machine in (
             ("dead", 2**22 + 1, here),
             ("at work", 2**22 + 2, here),
@@ -284,8 +280,8 @@ def test_drafts_of_runs_that_were_killed_go(path: Path, folder: Path) -> None:
     for draft in drafts.values():
         draft.write_bytes(b"PK")
     os.utime(drafts["old"], (0, 0))
-    with drafts["at work"].open("rb") as held:
-        assert atomic.try_lock(held)
+    with drafts["at work"].open("rb") as file:
+        assert atomic.try_lock(file)
         ee.run_job(path, force=True)
     assert {name for name, draft in drafts.items() if draft.exists()} == {"at work", "young"}
 
@@ -313,7 +309,7 @@ def test_a_partition_with_a_long_name(
     same(card, whole(folder, (*DAYS, name)))
     write_day(folder, "2026-11-22", first=400)
     ee.run_job(path)
-    assert matched == [*DAYS, name, "2026-11-22"]  # it was kept
+    assert matched == [*DAYS, name, "2026-11-22"]  # its tally was saved
     assert len([*(folder / ".tallies" / "nightly").iterdir()]) == 5
 
 
@@ -324,9 +320,7 @@ def test_an_error_names_its_partition(path: Path, folder: Path) -> None:
         ee.run_job(path)
 
 
-def test_a_disk_that_refuses_tallies(
-    path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_of_tallies(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*args: Any, **named: Any) -> None:
         raise OSError(28, "No space left on device")
 
@@ -335,11 +329,11 @@ def test_a_disk_that_refuses_tallies(
         ee.run_job(path)
 
 
-def test_a_memory_limit_that_is_not_held_to_is_told(write: Write) -> None:
+def test_an_ignored_memory_limit_is_noted(write: Write) -> None:
     limit = ("[outputs]", '[options]\nmemory_limit = "1GB"\n[outputs]')
-    said: list[str] = []
-    ee.run_job(write(*PAIRS, limit), tell=lambda text, **facts: said.append(text))
-    assert any("memory_limit" in text for text in said)
+    messages: list[str] = []
+    ee.run_job(write(*PAIRS, limit), tell=lambda text, **facts: messages.append(text))
+    assert any("memory_limit" in text for text in messages)
 
 
 def test_executors_are_for_jobs_without_partitions(write: Write) -> None:
@@ -347,8 +341,8 @@ def test_executors_are_for_jobs_without_partitions(write: Write) -> None:
         ee.run_job(write(("by =", 'executor = "processes"\nby ='), *PAIRS))
 
 
-def test_partitions_of_keypoints_give_the_numbers_of_one_run(tmp_path: Path) -> None:
-    """Readers must know the geometry that the dialect or the data choose."""
+def test_partitions_of_keypoints_are_as_one_run(tmp_path: Path) -> None:
+    """The dialect or the data determine the geometry that readers use."""
     rng = np.random.default_rng(4)
     images, truths, results = [], [], []
     for image in range(8):
@@ -365,14 +359,14 @@ def test_partitions_of_keypoints_give_the_numbers_of_one_run(tmp_path: Path) -> 
             results[-1]["score"] = rng.random()
 
     def write(name: str, some: Callable[[int], bool]) -> tuple[str, str]:
-        known = {
+        truth_file = {
             "images": [one for one in images if some(one["id"])],
             "annotations": [one for one in truths if some(one["image_id"])],
             "categories": [{"id": 1, "name": "person"}],
         }
         files = tmp_path / f"found_{name}.json", tmp_path / f"true_{name}.json"
         files[0].write_text(json.dumps([one for one in results if some(one["image_id"])]))
-        files[1].write_text(json.dumps(known))
+        files[1].write_text(json.dumps(truth_file))
         return str(files[0]), str(files[1])
 
     every = write("all", lambda image: True)
@@ -384,14 +378,14 @@ def test_partitions_of_keypoints_give_the_numbers_of_one_run(tmp_path: Path) -> 
         ]
         whole = ee.score(*every, **named)
         assert 0 < whole.value("mAP", iou_threshold=0.5) < 1
-        for _ in range(2):  # once from the rows, once from the kept tallies
+        for _ in range(2):  # from the rows, then from the saved tallies
             card = sources.score_parts(parts, make_options(**named))
             assert_frame_equal(card.metrics, whole.metrics, check_exact=True)
             assert card.options.iou_type == "keypoints"
 
 
 def test_a_note_of_several_nights_is_one_line(path: Path, folder: Path) -> None:
-    """Nights with the same note are named before it, and those with other counts after it."""
+    """The first night is named before the note, and nights with other counts after it."""
     for day in DAYS:
         file = folder / "tables" / f"date={day}" / "predictions.parquet"
         pl.read_parquet(file).sort("datum_id").head(9).write_parquet(file)
@@ -404,7 +398,7 @@ def test_a_note_of_several_nights_is_one_line(path: Path, folder: Path) -> None:
 
 
 def test_notes_about_different_things_are_not_merged(write: Write, folder: Path) -> None:
-    """Nights without values of one column, and of two: each column has its line."""
+    """Notes on nulls in two columns stay separate lines."""
     for day, columns in zip(DAYS, (["site", "weather"], ["weather"], []), strict=True):
         for side in ("predictions", "truths"):
             file = folder / "tables" / f"date={day}" / f"{side}.parquet"
@@ -414,7 +408,7 @@ def test_notes_about_different_things_are_not_merged(write: Write, folder: Path)
                 pl.when(~gone).then(pl.col(column)).alias(column) for column in columns
             ).write_parquet(file)
     path = write(*PAIRS[:-1], ('by = ["weather"]', 'by = ["site", "weather"]'))
-    for _ in range(2):  # made, and kept
+    for _ in range(2):  # from the rows, then from the saved tallies of these days
         notes = [note for note in ee.run_job(path).card.notes if "without a value" in note]
         assert [re.sub(r"': \d[\d, ]*", "'", note) for note in notes] == [
             f"{DAYS[0]}: 2 datums without a value of 'site'.",
@@ -448,12 +442,12 @@ SIDES = ("predictions: columns not read: 'foo'.", "ground truths: columns not re
         ),
     ],
 )
-def test_notes_are_merged_by_what_they_are_about(
+def test_notes_are_merged_by_their_facts_and_wording(
     notes: tuple[str, str], facts: tuple[dict[str, Any], ...], merged: bool
 ) -> None:
     by_part = {
-        day: Messages((note,), (), (Finding("code", "note", note, facts=own),))
-        for day, note, own in zip(DAYS, notes, facts, strict=False)
+        day: Messages((note,), (), (Finding("code", "note", note, facts=fact),))
+        for day, note, fact in zip(DAYS, notes, facts, strict=False)
     }
     whole = sources._of_all(by_part)
     first, second = notes

@@ -1,4 +1,4 @@
-"""OpenLineage events: what its spec asks for, into a file and to a URL that may not answer."""
+"""OpenLineage events, written to a file or sent to a URL that may not answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FACETS = "https://openlineage.io/spec/facets/"
 
 
 def check(event: dict[str, Any]) -> None:
-    """What spec 2-0-2 requires of a run event and of facets."""
+    """Check an event and its facets against version 2-0-2 of the specification."""
     assert (
         event["schemaURL"] == "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
     )
@@ -46,10 +46,10 @@ def check(event: dict[str, Any]) -> None:
 
 
 def events(path: Path) -> list[dict[str, Any]]:
-    found = [json.loads(line) for line in path.read_text().splitlines()]
-    for event in found:
+    parsed = [json.loads(line) for line in path.read_text().splitlines()]
+    for event in parsed:
         check(event)
-    return found
+    return parsed
 
 
 def test_a_run_that_completes(write: Write, folder: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_run_that_fails(write: Write, folder: Path) -> None:
     assert "mAPP" in fail["run"]["facets"]["errorMessage"]["message"]
 
 
-def test_a_night_without_inputs_is_told(write: Write, folder: Path) -> None:
+def test_a_run_without_inputs_is_reported(write: Write, folder: Path) -> None:
     with refused("file_missing", ReadError):
         ee.run_job(write(), variables={"date": "2026-12-24"})
     start, fail = events(folder / "lineage.jsonl")
@@ -99,7 +99,7 @@ def test_remote_inputs_are_named_by_their_store(tmp_path: Path) -> None:
     assert start["inputs"] == [{"namespace": "s3://lake", "name": "night=1/p.parquet"}]
 
 
-def test_a_finished_run_tells_nothing(write: Write, folder: Path) -> None:
+def test_a_finished_run_emits_no_events(write: Write, folder: Path) -> None:
     for _ in range(2):
         ee.run_job(write())
     assert len(events(folder / "lineage.jsonl")) == 2
@@ -107,7 +107,7 @@ def test_a_finished_run_tells_nothing(write: Write, folder: Path) -> None:
 
 @pytest.fixture
 def collector() -> Iterator[Any]:
-    """A server that keeps what is posted; it answers with its ``status``."""
+    """Yield a server that records requests and answers with its ``status``."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -144,29 +144,27 @@ def test_a_url_with_a_key(write: Write, collector: Any, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("what", ["refuses", "is not there"])
-def test_what_cannot_be_sent_stops_nothing(
+def test_events_that_cannot_be_sent_do_not_stop_a_run(
     write: Write, collector: Any, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     collector.status = 500
     port = collector.server_port if what == "refuses" else 9
-    said: list[tuple[str, str]] = []
+    log: list[tuple[str, str]] = []
 
     def tell(text: str, *, level: str = "info", **facts: Any) -> None:
-        said.append((level, text))
+        log.append((level, text))
 
     result = ee.run_job(write(("lineage.jsonl", f"http://127.0.0.1:{port}/")), tell=tell)
     assert result.ran
-    warned = [text for level, text in said if level == "warning"]
-    assert len(warned) == 2
-    assert warned[0].startswith("lineage: START")
-    assert f"http://127.0.0.1:{port}/" in warned[0]
+    warnings = [text for level, text in log if level == "warning"]
+    assert len(warnings) == 2
+    assert warnings[0].startswith("lineage: START")
+    assert f"http://127.0.0.1:{port}/" in warnings[0]
 
 
-def test_a_run_that_died_before_its_last_word_is_told_by_the_next(
-    write: Write, folder: Path
-) -> None:
-    """Killed behind the rename: the result stands, and COMPLETE was not sent."""
+def test_the_next_run_completes_the_events_of_a_killed_one(write: Write, folder: Path) -> None:
+    """A run killed after the rename has a result, but has not sent COMPLETE."""
     path = write()
     code = (
         "import os, sys; import evalengine as ee; from evalengine.jobs.process import Lineage;"
@@ -184,7 +182,7 @@ def test_a_run_that_died_before_its_last_word_is_told_by_the_next(
     assert len(events(folder / "lineage.jsonl")) == 2  # once
 
 
-def test_what_could_not_be_sent_is_sent_by_the_next_run(
+def test_the_next_run_sends_events_that_could_not_be_sent(
     write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write()

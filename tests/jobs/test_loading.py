@@ -1,4 +1,4 @@
-"""Job files: keys, variables, options, and the schema that editors have."""
+"""Job files: keys, variables, options, and the JSON schema for editors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from evalengine.schemas.options import FIELDS
 Write = Callable[..., Path]
 
 
-def test_what_a_file_says(write: Write) -> None:
+def test_a_job_file(write: Write) -> None:
     above = ("by =", 'dialect = "coco"\nmetrics = ["mAP"]\nby =')
     inside = ("[outputs]", "[options]\niou_thresholds = [0.5]\n[outputs]")
     loaded = load_job(write(above, inside))
@@ -108,14 +108,14 @@ class TestKeys:
             ),
         ],
     )
-    def test_what_is_refused(
+    def test_keys_that_are_refused(
         self, write: Write, old: str, new: str, refusal: dict[str, Any]
     ) -> None:
         with refused(**refusal) as caught:
             load_job(write((old, new)))
         assert "job.toml" in str(caught.value)
 
-    def test_no_file_and_no_toml(self, folder: Path) -> None:
+    def test_a_missing_file_and_invalid_toml(self, folder: Path) -> None:
         with pytest.raises(ReadError, match="No such file"):
             load_job(folder / "none.toml")
         broken = folder / "job.toml"
@@ -130,18 +130,18 @@ def test_a_byte_order_mark(write: Write) -> None:
     assert load_job(path).job.name == "nightly"
 
 
-def test_one_of_a_list_without_the_list(write: Write) -> None:
+def test_a_single_value_for_a_list(write: Write) -> None:
     loaded = load_job(write(('by = ["weather"]', 'by = "weather"\nmetrics = "all"')))
     assert (loaded.options.by, loaded.options.metrics) == (("weather",), ("all",))
 
 
 class TestVariables:
-    def test_set_wins(self, folder: Path) -> None:
+    def test_given_variables_take_precedence(self, folder: Path) -> None:
         loaded = load_job(folder / "job.toml", {"date": "2026-11-19"})
         assert loaded.job.outputs.folder == "runs/2026-11-19"
         assert loaded.variables == {"date": "2026-11-19"}
 
-    def test_one_rests_on_others_and_on_the_environment(
+    def test_variables_use_others_and_the_environment(
         self, write: Write, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("CITY", "ulm")
@@ -168,7 +168,7 @@ class TestVariables:
             ({}, "{run_id}", {"code": "unknown_name", "value": "run_id"}),
         ],
     )
-    def test_what_is_refused(
+    def test_variables_that_are_refused(
         self, write: Write, changes: dict[str, str], text: str, refusal: dict[str, Any]
     ) -> None:
         with refused(**refusal):
@@ -177,7 +177,7 @@ class TestVariables:
     def test_secrets_are_not_recorded(
         self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Of the environment, what goes into credentials, and what is made of either."""
+        """Hidden: values of the environment and of credentials, and values made from these."""
         monkeypatch.setenv("TOKEN", "s3cret-1")
         monkeypatch.setenv("PLACE", "s3cret-2")
         more = """
@@ -206,16 +206,16 @@ d = "{set}"
         [entry] = (folder / "history").iterdir()
         history = pl.read_parquet(entry)["variables"][0]
         assert "s3cret" not in details + history
-        told = json.loads(details)["variables"]
-        assert told == json.loads(history)
-        assert told == {
+        recorded = json.loads(details)["variables"]
+        assert recorded == json.loads(history)
+        assert recorded == {
             "date": "2026-11-20", "set": "(hidden)", "part": "(hidden)", "key": "{part}",
             "mixed": "(hidden)", "token": "{env.TOKEN}", "other": "(hidden)",
             "place": "{env.PLACE:tables}", "deep": "x-{place}", "plain": "p-2026-11-20",
         }  # fmt: skip
 
     @pytest.mark.parametrize(
-        ("address", "told"),
+        ("address", "recorded"),
         [
             ("https://u:p@host/a.parquet?sig=x#y", ("https://host", "a.parquet")),
             ("s3://bucket/a?.parquet", ("s3://bucket", "a?.parquet")),
@@ -223,16 +223,16 @@ d = "{set}"
         ],
     )
     def test_addresses_are_recorded_without_secrets(
-        self, address: str, told: tuple[str, str]
+        self, address: str, recorded: tuple[str, str]
     ) -> None:
-        assert without_secrets(address) == "/".join(told)
-        assert tuple(_dataset(address, local=False).values()) == told
+        assert without_secrets(address) == "/".join(recorded)
+        assert tuple(_dataset(address, local=False).values()) == recorded
 
-    def test_names_with_a_meaning(self, write: Write) -> None:
+    def test_reserved_names(self, write: Write) -> None:
         with refused("reserved_name", value="today"):
             load_job(write(('date = "', 'today = "a"\ndate = "')))
 
-    def test_a_date_of_toml(self, write: Write) -> None:
+    def test_a_toml_date(self, write: Write) -> None:
         loaded = load_job(write(('date = "2026-11-20"', "date = 2026-11-20")))
         assert loaded.job.outputs.folder == "runs/2026-11-20"
 
@@ -257,7 +257,7 @@ d = "{set}"
 
 
 class TestSchema:
-    def test_it_knows_every_key(self) -> None:
+    def test_the_schema_has_every_key(self) -> None:
         defs = json_schema()["$defs"]
         assert set(defs["Options"]["properties"]) == set(FIELDS)
         assert defs["Job"]["required"] == ["name", "inputs"]
@@ -269,7 +269,7 @@ class TestSchema:
         assert set(used) <= set(defs["Job"]["properties"])
         assert set(used["outputs"]) <= set(defs["JobOutputs"]["properties"])
 
-    def test_editors_take_one_of_a_list_without_the_list(self) -> None:
+    def test_the_schema_accepts_a_single_value_for_a_list(self) -> None:
         jsonschema = pytest.importorskip("jsonschema")
         check = jsonschema.Draft202012Validator(json_schema())
         plain = tomllib.loads(JOB)

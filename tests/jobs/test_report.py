@@ -1,4 +1,4 @@
-"""The page that a job writes about each run."""
+"""The report that a job writes for each run."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ def page_of(result: object, folder: Path) -> str:
     return (folder / "runs" / "2026-11-20" / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_page_stands_in_the_folder_of_the_run(write: Write, folder: Path) -> None:
+def test_the_page_is_in_the_folder_of_the_run(write: Write, folder: Path) -> None:
     result = ee.run_job(write(REPORT))
     page = page_of(result, folder)
     assert "<h1>Boxes of 2026-11-20</h1>" in page
     assert "1 gate passed." in page
     assert result.card.metrics.height
-    again = ee.run_job(write(REPORT), force=True)  # what stands there is no stranger
-    assert again.ran
+    repeated = ee.run_job(write(REPORT), force=True)  # the page there is recognised as its own
+    assert repeated.ran
 
 
-def test_without_the_table_there_is_none(write: Write, folder: Path) -> None:
+def test_without_the_table_there_is_no_page(write: Write, folder: Path) -> None:
     ee.run_job(write())
     assert not (folder / "runs" / "2026-11-20" / "report.html").exists()
 
 
-def test_a_run_that_was_finished_before_gets_its_page(write: Write, folder: Path) -> None:
+def test_a_finished_run_gets_its_page(write: Write, folder: Path) -> None:
     ee.run_job(write())
     result = ee.run_job(write(REPORT))
     assert not result.ran
     assert "1 gate passed." in page_of(result, folder)
 
 
-def test_the_baseline_stands_beside(write: Write, folder: Path) -> None:
+def test_the_page_shows_the_baseline(write: Write, folder: Path) -> None:
     last = ("gates = [", 'baseline = "last"\ngates = ["mAP[iou=0.5] >= baseline - 0.05", ')
     write_day(folder, "2026-11-21", first=0)
     path = write(REPORT, last)
@@ -75,6 +75,6 @@ def test_runs_that_cannot_be_read_are_named_in_the_terminal(
         card.save(tmp_path / "runs" / f"2026-11-0{night}")
     (tmp_path / "runs" / "2026-11-02" / "metrics.parquet").write_bytes(b"PAR1")
     assert main(["report", str(tmp_path / "runs"), "-o", str(tmp_path / "a.html")]) == 0
-    said = capsys.readouterr().err
-    assert said.startswith("warning: ")
-    assert "metrics.parquet" in said
+    message = capsys.readouterr().err
+    assert message.startswith("warning: ")
+    assert "metrics.parquet" in message

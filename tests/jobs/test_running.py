@@ -1,4 +1,4 @@
-"""A run from its file to its folder: once, all at once, alone, and remembered."""
+"""Runs of jobs: repeated runs, failures, baselines, gates, locks, executors, log."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def scored(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What ``score`` was called with, each time."""
+    """Return a list that receives the arguments of every call of ``score_tables``."""
     calls: list[Any] = []
     score = scoring.score_tables
 
@@ -50,7 +50,7 @@ def scored(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return calls
 
 
-class TestOnce:
+class TestRepeatedRuns:
     def test_the_result_equals_score(self, write: Write, folder: Path) -> None:
         result = ee.run_job(write())
         tables = folder / "tables" / "date=2026-11-20"
@@ -80,12 +80,12 @@ class TestOnce:
         path = write()
         ee.run_job(path)
         before = content(folder / "runs" / "2026-11-20")
-        again = ee.run_job(path)
-        assert (again.ran, statuses(again), len(scored)) == (False, ["passed"], 1)
+        repeated = ee.run_job(path)
+        assert (repeated.ran, statuses(repeated), len(scored)) == (False, ["passed"], 1)
         assert content(folder / "runs" / "2026-11-20") == before
         forced = ee.run_job(path, force=True)
         assert (forced.ran, len(scored)) == (True, 2)
-        assert forced.plan.run_id == again.plan.run_id
+        assert forced.plan.run_id == repeated.plan.run_id
         after = content(folder / "runs" / "2026-11-20")
         assert after["metrics.parquet"] == before["metrics.parquet"]
         assert after["_SUCCESS"] != before["_SUCCESS"]
@@ -109,17 +109,17 @@ class TestOnce:
         assert len(scored) == 2
         assert result.card.curves.height
 
-    def test_what_a_dead_run_left_is_cleared(self, write: Write, folder: Path) -> None:
+    def test_remains_of_a_killed_run_are_deleted(self, write: Write, folder: Path) -> None:
         path = write()
-        left = folder / "runs" / ".2026-11-20.12345678.new"
-        left.mkdir(parents=True)
-        (left / "metrics.parquet").write_bytes(b"PAR")
-        said: list[str] = []
-        ee.run_job(path, tell=lambda text, **facts: said.append(text))
-        assert not left.exists()
-        assert any(one.startswith("deleted files") for one in said)
+        draft = folder / "runs" / ".2026-11-20.12345678.new"
+        draft.mkdir(parents=True)
+        (draft / "metrics.parquet").write_bytes(b"PAR")
+        messages: list[str] = []
+        ee.run_job(path, tell=lambda text, **facts: messages.append(text))
+        assert not draft.exists()
+        assert any(one.startswith("deleted files") for one in messages)
 
-    def test_something_else_is_never_replaced(self, write: Write, folder: Path) -> None:
+    def test_other_files_are_never_replaced(self, write: Write, folder: Path) -> None:
         (folder / "runs" / "2026-11-20").mkdir(parents=True)
         (folder / "runs" / "2026-11-20" / "thesis.txt").write_text("dear")
         with pytest.raises(ResultError, match="something other"):
@@ -128,7 +128,7 @@ class TestOnce:
 
 
 class TestFailures:
-    def test_inputs_that_change_meanwhile(
+    def test_inputs_that_change_during_the_run(
         self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         score = scoring.score_tables
@@ -143,10 +143,10 @@ class TestFailures:
             ee.run_job(write())
         assert [path.name for path in (folder / "runs").iterdir()] == [".2026-11-20.lock"]
 
-    def test_inputs_that_cannot_be_read_for_they_change(
+    def test_inputs_truncated_during_the_run(
         self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """What is found in half a table is no fault of the table."""
+        """The error is that the input changed, not that it is damaged."""
         score = scoring.score_tables
 
         def meanwhile(*args: Any, **named: Any) -> ee.Scorecard:
@@ -158,7 +158,7 @@ class TestFailures:
         with refused("inputs_changed", ChangedError, count=1):
             ee.run_job(write())
 
-    def test_broken_inputs_leave_the_old_result(self, write: Write, folder: Path) -> None:
+    def test_invalid_inputs_keep_the_old_result(self, write: Write, folder: Path) -> None:
         path = write()
         ee.run_job(path)
         before = content(folder / "runs" / "2026-11-20")
@@ -171,18 +171,18 @@ class TestFailures:
         assert [event["eventType"] for event in events] == ["START", "COMPLETE", "START", "FAIL"]
 
     @pytest.mark.parametrize("after", range(6))
-    def test_a_full_disk_leaves_the_old_result(
+    def test_a_full_disk_keeps_the_old_result(
         self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch, after: int
     ) -> None:
         path = write()
         ee.run_job(path)
         before = content(folder / "runs" / "2026-11-20")
         write_day(folder, "2026-11-20", wrong=2)
-        left = [after]
+        remaining = [after]
 
         def broken(path: Path) -> None:
-            left[0] -= 1
-            if left[0] < 0:
+            remaining[0] -= 1
+            if remaining[0] < 0:
                 raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(storage, "sync", broken)
@@ -209,9 +209,9 @@ class TestBaseline:
         assert nights["2026-11-20"].gate_failed
         assert statuses(nights["2026-11-21"]) == ["passed", "passed"]
         assert nights["2026-11-21"].verdicts[0].baseline == 1.0
-        # Repeated, it has the baseline it had, though later runs have come.
-        again = ee.run_job(path, variables={"date": "2026-11-19"}, force=True)
-        assert statuses(again) == ["skipped", "passed"]
+        # A repeated run keeps its baseline although later runs exist.
+        repeated = ee.run_job(path, variables={"date": "2026-11-19"}, force=True)
+        assert statuses(repeated) == ["skipped", "passed"]
 
     def test_last_in_a_folder_of_one_name(self, write: Write, folder: Path) -> None:
         path = write(LAST, ("runs/{date}", "runs/latest"))
@@ -220,10 +220,10 @@ class TestBaseline:
         second = ee.run_job(path)
         assert second.verdicts[0].baseline == 1.0
         for force in (False, True):
-            again = ee.run_job(path, force=force)
-            assert again.verdicts == second.verdicts
+            repeated = ee.run_job(path, force=force)
+            assert repeated.verdicts == second.verdicts
 
-    def test_a_damaged_one_is_passed_over(
+    def test_a_damaged_baseline_is_skipped(
         self, write: Write, capsys: pytest.CaptureFixture[str]
     ) -> None:
         path = write(LAST)
@@ -235,10 +235,10 @@ class TestBaseline:
         run = ee.run_job(path, variables={"date": "2026-11-21"}, tell=tell)
         assert run.verdicts[0].baseline == 1.0
         lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
-        (warned,) = [line["message"] for line in lines if line["level"] == "warning"]
-        assert warned.startswith("not taken as")
+        (warning,) = [line["message"] for line in lines if line["level"] == "warning"]
+        assert warning.startswith("not taken as")
 
-    def test_a_failed_night_hands_its_baseline_on(self, write: Write, folder: Path) -> None:
+    def test_a_failed_night_passes_on_its_baseline(self, write: Write, folder: Path) -> None:
         path = write(LAST, ("runs/{date}", "runs/latest"))
         ee.run_job(path)
         for wrong, expected in ((4, "failed"), (5, "failed"), (0, "passed")):
@@ -246,15 +246,15 @@ class TestBaseline:
             night = ee.run_job(path)
             assert statuses(night)[0] == expected, wrong
             assert night.verdicts[0].baseline == 1.0
-        # The night that passed is the next one's, by its own numbers.
+        # The night that passed is the next one's baseline.
         write_day(folder, "2026-11-20", wrong=1)
-        found = json.loads((folder / "runs/latest/_SUCCESS").read_text())
+        before = json.loads((folder / "runs/latest/_SUCCESS").read_text())
         assert ee.run_job(path).verdicts[0].baseline == 1.0
         after = json.loads((folder / "runs/latest/_SUCCESS").read_text())
-        assert after["baseline_finished"] == found["finished"]
+        assert after["baseline_finished"] == before["finished"]
 
     def test_a_run_is_never_its_own_baseline(self, write: Write, folder: Path) -> None:
-        """Where a failed run stood in between, whose baseline this very run was."""
+        """A failed run in between had this run as its baseline."""
         path = write(LAST, ("runs/{date}", "runs/latest"))
         write_day(folder, "2026-11-20", wrong=1)
         ee.run_job(path)
@@ -263,20 +263,18 @@ class TestBaseline:
         write_day(folder, "2026-11-20", wrong=5)
         assert statuses(ee.run_job(path))[0] == "failed"
         write_day(folder, "2026-11-20", wrong=0)
-        warned: list[str] = []
-        again = ee.run_job(path, tell=lambda said, **_: warned.append(said))
-        assert (again.plan.run_id, statuses(second)[0]) == (second.plan.run_id, "passed")
-        assert statuses(again)[0] == "skipped"
-        assert any("its own baseline" in said for said in warned)
+        messages: list[str] = []
+        repeated = ee.run_job(path, tell=lambda text, **_: messages.append(text))
+        assert (repeated.plan.run_id, statuses(second)[0]) == (second.plan.run_id, "passed")
+        assert statuses(repeated)[0] == "skipped"
+        assert any("its own baseline" in text for text in messages)
 
-    def test_later_runs_are_no_baseline_of_one_that_gets_a_gate(
-        self, write: Write, folder: Path
-    ) -> None:
+    def test_a_run_with_a_new_gate_ignores_later_runs(self, write: Write, folder: Path) -> None:
         for day in ("2026-11-19", "2026-11-20"):
             ee.run_job(write(), variables={"date": day})
         for day, expected in (("2026-11-19", "skipped"), ("2026-11-20", "passed")):
-            again = ee.run_job(write(LAST), variables={"date": day})
-            assert (again.ran, statuses(again)) == (False, [expected, "passed"])
+            repeated = ee.run_job(write(LAST), variables={"date": day})
+            assert (repeated.ran, statuses(repeated)) == (False, [expected, "passed"])
 
     def test_a_folder_named_like_a_glob(self, write: Write, folder: Path) -> None:
         write(LAST, ("tables/date={date}/pred", "tables/date={date}/p*d"))
@@ -285,14 +283,14 @@ class TestBaseline:
         ee.run_job(odd / "job.toml", variables={"date": "2026-11-19"})
         assert statuses(ee.run_job(odd / "job.toml")) == ["passed", "passed"]
 
-    def test_a_named_run_that_is_not_there_costs_no_work(
+    def test_a_missing_baseline_is_refused_before_any_work(
         self, write: Write, scored: list[Any]
     ) -> None:
         with refused("file_missing", ResultError):
             ee.run_job(write((LAST[0], LAST[1].replace('"last"', '"runs/release"'))))
         assert scored == []
 
-    def test_a_named_run(self, write: Write, folder: Path) -> None:
+    def test_a_named_baseline(self, write: Write, folder: Path) -> None:
         ee.run_job(write(("runs/{date}", "runs/release")), variables={"date": "2026-11-19"})
         named = (LAST[0], LAST[1].replace('"last"', '"runs/release"'))
         assert statuses(ee.run_job(write(named))) == ["passed", "passed"]
@@ -300,34 +298,30 @@ class TestBaseline:
         with pytest.raises(ResultError, match=r"no run\.json"):
             ee.run_job(write(named), variables={"date": "2026-11-21"})
 
-    def test_gates_without_one(self, write: Write) -> None:
+    def test_gates_without_a_baseline(self, write: Write) -> None:
         with refused("option_missing", option="baseline"):
             ee.run_job(write((LAST[0], LAST[1].replace('baseline = "last"\n', ""))))
 
 
 class TestGates:
-    def test_a_gate_that_fits_nothing_keeps_the_numbers(
-        self, write: Write, scored: list[Any]
-    ) -> None:
+    def test_a_gate_without_a_row_keeps_the_result(self, write: Write, scored: list[Any]) -> None:
         wrong = ("mAP[iou=0.5]", "mAP[iou=0.55, weather=snow]")
         with refused("no_such_row", ResultError, metric="mAP", column="iou_threshold"):
             ee.run_job(write(wrong))
-        mended = ee.run_job(write())
-        assert (mended.ran, statuses(mended), len(scored)) == (False, ["passed"], 1)
-        success = json.loads((mended.plan.folder / "_SUCCESS").read_text())
+        corrected = ee.run_job(write())
+        assert (corrected.ran, statuses(corrected), len(scored)) == (False, ["passed"], 1)
+        success = json.loads((corrected.plan.folder / "_SUCCESS").read_text())
         assert success["gates"] == "passed"
-        assert pl.read_parquet(mended.plan.folder.parents[1] / "history")["gates"][0] == "passed"
+        assert pl.read_parquet(corrected.plan.folder.parents[1] / "history")["gates"][0] == "passed"
 
-    def test_tables_without_rows_are_no_fault_of_the_gates(
-        self, write: Write, folder: Path
-    ) -> None:
+    def test_empty_tables_are_not_blamed_on_gates(self, write: Write, folder: Path) -> None:
         for path in (folder / "tables" / "date=2026-11-20").glob("*.parquet"):
             pl.read_parquet(path).clear().write_parquet(path)
         with refused("no_such_row", ResultError) as caught:
             ee.run_job(write())
         assert "correct the gate" not in str(caught.value)
 
-    def test_changed_gates_are_judged_without_scoring(
+    def test_changed_gates_are_checked_without_scoring(
         self, write: Write, folder: Path, scored: list[Any]
     ) -> None:
         ee.run_job(write())
@@ -337,7 +331,7 @@ class TestGates:
 
 
 class TestLock:
-    def test_two_runs_at_once(
+    def test_concurrent_runs(
         self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         path, begun, go_on = write(), threading.Event(), threading.Event()
@@ -355,10 +349,10 @@ class TestLock:
         assert begun.wait(60)
         with pytest.raises(LockedError) as caught:
             ee.run_job(path)
-        said = str(caught.value)
-        assert f"'nightly' (process {os.getpid()} on " in said
-        assert "since 20" in said
-        assert "2026-11-20. Two runs" in said
+        message = str(caught.value)
+        assert f"'nightly' (process {os.getpid()} on " in message
+        assert "since 20" in message
+        assert "2026-11-20. Two runs" in message
         assert caught.value.code == "locked"
         with refused("locked", LockedError):
             ee.run_job(path, wait=0.3)
@@ -369,7 +363,7 @@ class TestLock:
         second.join(60)
         assert sorted(result.ran for result in results) == [False, True]
 
-    def test_inputs_that_change_while_it_waits(
+    def test_inputs_that_change_during_the_wait(
         self, write: Write, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         path, acquire = write(), process._acquire
@@ -392,18 +386,18 @@ class TestLock:
     @pytest.mark.parametrize(
         ("folder_mode", "mode"), [(0o755, 0o600), (0o775, 0o660), (0o1777, 0o600)]
     )
-    def test_only_who_may_write_results_can_hold_their_lock(
+    def test_a_lock_has_the_permissions_of_its_folder(
         self, tmp_path: Path, folder_mode: int, mode: int
     ) -> None:
         home, before = tmp_path / "home", os.umask(0)
         try:
             home.mkdir()
             home.chmod(folder_mode)
-            left = home / ".run.lock"
+            lock = home / ".run.lock"
             for _ in range(2):
                 with locked(home / "run", "a"):
-                    assert left.stat().st_mode & 0o777 == mode
-                left.chmod(0o666)  # as an earlier version made it
+                    assert lock.stat().st_mode & 0o777 == mode
+                lock.chmod(0o666)  # the mode of an earlier version
         finally:
             os.umask(before)
 
@@ -418,13 +412,13 @@ class TestLock:
             raise AssertionError
 
     @pytest.mark.parametrize("name", ["file/run", "file/a/run"])
-    def test_where_no_lock_can_be(self, tmp_path: Path, name: str) -> None:
+    def test_a_lock_below_a_file_is_refused(self, tmp_path: Path, name: str) -> None:
         (tmp_path / "file").touch()
         with pytest.raises(WriteError, match="cannot write"), locked(tmp_path / name, "a"):
             raise AssertionError
 
     @pytest.mark.skipif(os.name == "nt", reason="links and pipes are made otherwise there")
-    def test_a_link_or_a_pipe_in_its_place_is_refused(self, tmp_path: Path) -> None:
+    def test_a_link_or_a_pipe_in_place_of_a_lock_is_refused(self, tmp_path: Path) -> None:
         (tmp_path / "mine").write_text("dear")
         (tmp_path / ".link.lock").symlink_to(tmp_path / "mine")
         os.mkfifo(tmp_path / ".pipe.lock")
@@ -433,29 +427,29 @@ class TestLock:
                 raise AssertionError
         assert (tmp_path / "mine").read_text() == "dear"
 
-    def test_a_dead_holder_is_taken_over(self, tmp_path: Path) -> None:
-        left = process.Holder("nightly", 4711, "here", "2026-11-20 02:00:00 UTC")
-        (tmp_path / ".run.lock").write_bytes(b"\n" + msgspec.json.encode(left))
-        said: list[str] = []
-        with locked(tmp_path / "run", "nightly", tell=said.append):
+    def test_the_lock_of_a_dead_process_is_taken_over(self, tmp_path: Path) -> None:
+        dead = process.Holder("nightly", 4711, "here", "2026-11-20 02:00:00 UTC")
+        (tmp_path / ".run.lock").write_bytes(b"\n" + msgspec.json.encode(dead))
+        messages: list[str] = []
+        with locked(tmp_path / "run", "nightly", tell=messages.append):
             holder = msgspec.json.decode((tmp_path / ".run.lock").read_bytes())
             assert holder["pid"] == os.getpid()
-        (taken,) = said
-        assert "process 4711 on here" in taken
-        assert "2026-11-20 02:00:00 UTC" in taken
+        (message,) = messages
+        assert "process 4711 on here" in message
+        assert "2026-11-20 02:00:00 UTC" in message
         assert (tmp_path / ".run.lock").read_bytes() == b""
 
-    def test_waiting_is_told_once(self, tmp_path: Path) -> None:
-        said: list[str] = []
+    def test_waiting_is_reported_once(self, tmp_path: Path) -> None:
+        messages: list[str] = []
         with (
             locked(tmp_path / "run", "a"),
             refused("locked", LockedError),
-            locked(tmp_path / "run", "b", wait=0.5, tell=said.append),
+            locked(tmp_path / "run", "b", wait=0.5, tell=messages.append),
         ):
             raise AssertionError
-        assert len(said) == 1
-        assert said[0].startswith("waiting: another run")
-        assert "job 'a'" in said[0]
+        assert len(messages) == 1
+        assert messages[0].startswith("waiting: another run")
+        assert "job 'a'" in messages[0]
 
 
 def test_partitions_are_scored_together(write: Write, folder: Path) -> None:
@@ -470,37 +464,39 @@ def test_partitions_are_scored_together(write: Write, folder: Path) -> None:
     assert ee.run_job(path).card.run["datums"] == 40
 
 
-def test_an_executor_is_where_the_work_runs(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    told, score = [], scoring.score_tables
+def test_the_executor_of_a_job_is_used(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, score = [], scoring.score_tables
 
-    def noted(*args: Any, **named: Any) -> ee.Scorecard:
-        told.append(named | {"options": args[1]})
+    def recording(*args: Any, **named: Any) -> ee.Scorecard:
+        calls.append(named | {"options": args[1]})
         return score(*args, **(named | {"executor": None, "address": None}))
 
-    monkeypatch.setattr(scoring, "score_tables", noted)
+    monkeypatch.setattr(scoring, "score_tables", recording)
     plain = plan_job(write()).run_id
     where = 'executor = "dask"\naddress = "tcp://here:1"\nby ='
     path = write(("by =", where), ("[outputs]", '[options]\nscratch = "large"\n[outputs]'))
     ee.run_job(path)
-    assert (told[0]["executor"], told[0]["address"]) == ("dask", "tcp://here:1")
-    assert told[0]["options"].scratch == str(path.parent / "large")
+    assert (calls[0]["executor"], calls[0]["address"]) == ("dask", "tcp://here:1")
+    assert calls[0]["options"].scratch == str(path.parent / "large")
     assert plan_job(path).run_id == plain  # it changes no number
 
 
 @pytest.mark.slow
 def test_processes_give_the_same_numbers(write: Write) -> None:
     plain = ee.run_job(write(("runs/{date}", "runs/plain"))).card
-    apart = ee.run_job(write(("runs/{date}", "runs/apart"), ("by =", 'executor="processes"\nby =')))
-    assert apart.card.run["buckets"]
-    assert apart.card.metrics.equals(plain.metrics)
+    pooled = ee.run_job(
+        write(("runs/{date}", "runs/apart"), ("by =", 'executor="processes"\nby ='))
+    )
+    assert pooled.card.run["buckets"]
+    assert pooled.card.metrics.equals(plain.metrics)
 
 
 def test_the_log_and_its_forms(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     ee.run_job(write(), tell=log_to(form="json", job="nightly"))
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
-    said = [line["message"] for line in lines]
-    assert said[:2] == ["planned", "reading and checking"]
-    assert said[-2:] == ["writing", "done"]
+    messages = [line["message"] for line in lines]
+    assert messages[:2] == ["planned", "reading and checking"]
+    assert messages[-2:] == ["writing", "done"]
     assert {line["job"] for line in lines} == {"nightly"}
     assert {line["level"] for line in lines} == {"info"}
     ee.run_job(write(), tell=log_to(job="nightly"))
@@ -509,5 +505,5 @@ def test_the_log_and_its_forms(write: Write, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err == ""
 
 
-def test_every_name_of_the_module_is_there() -> None:
+def test_every_exported_name_exists() -> None:
     assert all(hasattr(running, name) for name in running.__all__)

@@ -1,4 +1,4 @@
-"""The example schedules in docs/jobs: their commands, options and dates are ones that exist."""
+"""Example schedules in docs/jobs, whose commands, options and times must be valid."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMMAND = re.compile(r"evalengine (run .*)")
 
 
 def commands(name: str) -> list[str]:
-    return [found[1] for found in COMMAND.finditer((FOLDER / name).read_text("utf-8"))]
+    return [match[1] for match in COMMAND.finditer((FOLDER / name).read_text("utf-8"))]
 
 
 def test_the_page_links_every_file() -> None:
@@ -26,10 +26,10 @@ def test_the_page_links_every_file() -> None:
 
 
 @pytest.mark.parametrize("name", ["crontab", "evalengine-nightly.service", "github_actions.yml"])
-def test_commands_are_ones_that_exist(name: str) -> None:
-    found = commands(name)
-    assert found
-    for command in found:
+def test_commands_are_valid(name: str) -> None:
+    examples = commands(name)
+    assert examples
+    for command in examples:
         args = shlex.split(re.sub(r"\$\{.*\}|\$\(.*\)", "x", command))[1:]
         context = cli.commands["run"].make_context("run", args)
         assert context.params["job"].endswith("nightly.toml")
@@ -42,10 +42,10 @@ def test_the_crontab_has_five_fields_and_a_command() -> None:
     assert all(low <= int(field) <= high
                for field, (low, high) in zip(fields, limits, strict=False))  # fmt: skip
     assert fields[2:5] == ["*"] * 3
-    assert "%" not in fields[5]  # cron would end the line there
+    assert "%" not in fields[5]  # cron ends the command there
 
 
-def test_systemd_takes_the_units(tmp_path: Path) -> None:
+def test_systemd_accepts_the_units(tmp_path: Path) -> None:
     analyse = shutil.which("systemd-analyze")
     if analyse is None:
         pytest.skip("systemd is not here")

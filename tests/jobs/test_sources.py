@@ -1,4 +1,4 @@
-"""Inputs of a job on disk: files, partitions, digests and the run's id."""
+"""Inputs of a job: files, partitions, digests, run ids."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def test_files_in_order_with_digests(write: Write, folder: Path) -> None:
         assert (file.bytes, file.sha256) == (len(content), hashlib.sha256(content).hexdigest())
 
 
-def test_nothing_there(write: Write) -> None:
+def test_missing_inputs(write: Write) -> None:
     with pytest.raises(ReadError, match="no such file"):
         plan_job(write(("date = \"2026-11-20\"", "date = \"2026-12-24\"")))  # fmt: skip
 
 
-def test_wrong_names_are_told_before_any_table_is_read(write: Write) -> None:
+def test_unknown_names_are_refused_before_any_table_is_read(write: Write) -> None:
     missing = ('date = "2026-11-20"', 'date = "2026-12-24"')
     with refused("unknown_name", value="mAPP"):
         plan_job(write(missing, ("by =", 'task = "detection"\nmetrics = ["mAPP"]\nby =')))
@@ -54,7 +54,7 @@ class TestPartitions:
         assert plan.found.partitions == DAYS
         assert [file.partition for file in plan.found.files["ground_truths"]] == [*DAYS]
 
-    def test_from_and_to(self, write: Write) -> None:
+    def test_a_window_of_partitions(self, write: Write) -> None:
         window = (
             "[outputs]",
             'partition = "date"\nfirst = "2026-11-20"\nlast = "{end}"\n[outputs]',
@@ -65,7 +65,7 @@ class TestPartitions:
         with refused("partitions_missing", values=[]):
             plan_job(path, {"end": "2026-11-01"})
 
-    def test_one_side_lacks_one(self, write: Write, folder: Path) -> None:
+    def test_a_partition_missing_on_one_side(self, write: Write, folder: Path) -> None:
         (folder / "tables" / "date=2026-11-20" / "truths.parquet").unlink()
         with refused("partitions_missing", values=["2026-11-20"], side="ground_truths", of=3):
             plan_job(write(PARTS, NO_VARIABLE, FIXED))
@@ -76,7 +76,7 @@ class TestPartitions:
         path = write(PARTS, NO_VARIABLE, FIXED, pattern)
         assert names(path) == [f"deep/a/tables[1]/date={d}/predictions.parquet" for d in DAYS]
 
-    def test_the_variable_twice_means_the_same_value(self, write: Write, folder: Path) -> None:
+    def test_a_repeated_variable_has_one_value(self, write: Write, folder: Path) -> None:
         for day, other in ((DAYS[0], DAYS[0]), (DAYS[1], DAYS[1]), (DAYS[1], DAYS[2])):
             target = folder / "two" / day
             target.mkdir(parents=True, exist_ok=True)
@@ -94,19 +94,21 @@ class TestPartitions:
 
 
 class TestRunId:
-    def test_the_same_for_the_same(self, write: Write, folder: Path, monkeypatch) -> None:
+    def test_equal_jobs_have_equal_ids(self, write: Write, folder: Path, monkeypatch) -> None:
         first = plan_job(write())
         os.utime(folder / "tables/date=2026-11-20/truths.parquet", (1, 1))
         monkeypatch.chdir(folder)
-        again = plan_job("job.toml")
-        assert again.run_id == first.run_id
+        other = plan_job("job.toml")
+        assert other.run_id == first.run_id
         assert len(first.run_id) == 16
         threads = plan_job(write(("[outputs]", "[options]\nthreads = 1\n[outputs]")))
         assert threads.run_id == first.run_id
         gates = plan_job(write(("0.5]", "0.75]"), ("lineage.jsonl", "events.jsonl")))
         assert gates.run_id == first.run_id
 
-    def test_another_for_others(self, write: Write, folder: Path, monkeypatch) -> None:
+    def test_different_jobs_have_different_ids(
+        self, write: Write, folder: Path, monkeypatch
+    ) -> None:
         seen = {plan_job(write()).run_id, plan_job(write(), {"date": "2026-11-19"}).run_id}
         seen.add(plan_job(write(('by = ["weather"]', "by = []"))).run_id)
         seen.add(plan_job(write(('"nightly"', '"weekly"'))).run_id)
@@ -119,7 +121,7 @@ class TestRunId:
         assert len(seen) == 7
 
     @pytest.mark.parametrize("option", ["label_map", "training"])
-    def test_a_file_of_an_option_counts_by_its_content(
+    def test_the_content_of_an_options_file_is_part_of_the_id(
         self, option: str, write: Write, folder: Path
     ) -> None:
         path = write(("[outputs]", f'[options]\n{option} = "map.csv"\n[outputs]'))
@@ -129,13 +131,15 @@ class TestRunId:
         assert plan_job(path).run_id != first.run_id
         assert first.found.paths(option) == str(folder / "map.csv")
 
-    def test_a_file_of_thresholds_is_beside_the_job(self, write: Write, folder: Path) -> None:
+    def test_a_file_of_thresholds_is_relative_to_the_job(self, write: Write, folder: Path) -> None:
         path = write(("[outputs]", '[options]\nthresholds = "best.json"\n[outputs]'))
         (folder / "best.json").write_text('{"a": 0.4}')
-        (told,) = plan_job(path).loaded.options.thresholds
-        assert told == LabelThreshold(None, "a", 0.4)
+        (threshold,) = plan_job(path).loaded.options.thresholds
+        assert threshold == LabelThreshold(None, "a", 0.4)
 
-    def test_a_file_of_stop_words_counts_by_its_words(self, write: Write, folder: Path) -> None:
+    def test_the_words_of_a_stop_word_file_are_part_of_the_id(
+        self, write: Write, folder: Path
+    ) -> None:
         path = write(("[outputs]", '[options]\nstop_words = "words.txt"\n[outputs]'))
         (folder / "words.txt").write_text("the\na\n")
         first = plan_job(path)
@@ -145,7 +149,7 @@ class TestRunId:
 
 
 class TestRemote:
-    def test_a_version_stands_for_the_content(self, write: Write) -> None:
+    def test_remote_inputs_need_a_version(self, write: Write) -> None:
         remote = ("tables/date={date}/predictions", "s3://bucket/{date}/predictions")
         with pytest.raises(OptionError, match=r"inputs\.version"):
             plan_job(write(remote))
@@ -160,7 +164,7 @@ class TestRemote:
         with refused("option_value", option="outputs.folder", value=place):
             plan_job(write(("runs/{date}", place)))
 
-    def test_outputs_are_local(self, write: Write) -> None:
+    def test_outputs_must_be_local(self, write: Write) -> None:
         with refused("remote_folder", option="outputs.folder"):
             plan_job(write(("runs/{date}", "s3://b/runs")))
         with pytest.raises(OptionError, match='history_format = "delta"'):
@@ -168,7 +172,7 @@ class TestRemote:
 
 
 class TestRasters:
-    """Label maps that a table points to count by size and time of change."""
+    """Raster files that a table names, identified by size and modification time."""
 
     @pytest.fixture
     def path(self, folder: Path) -> Path:
@@ -184,22 +188,22 @@ class TestRasters:
         )
         return job
 
-    def test_a_change_is_another_run(self, path: Path) -> None:
+    def test_a_changed_raster_changes_the_id(self, path: Path) -> None:
         first = plan_job(path)
         assert plan_job(path).run_id == first.run_id
         assert first.found.changed() == []
         raster = path.parent / "b.png"
-        was = raster.stat()
-        raster.write_bytes(b"pixels of c")  # as many bytes
-        os.utime(raster, ns=(was.st_atime_ns, was.st_mtime_ns + 1))
+        before = raster.stat()
+        raster.write_bytes(b"pixels of c")  # of the same size
+        os.utime(raster, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
         assert plan_job(path).run_id != first.run_id
         assert first.found.changed() == ["b.png", "b.png"]
-        os.utime(raster, ns=(was.st_atime_ns, was.st_mtime_ns))
+        os.utime(raster, ns=(before.st_atime_ns, before.st_mtime_ns))
         assert plan_job(path).run_id == first.run_id
         raster.unlink()
         assert plan_job(path).run_id != first.run_id
 
-    def test_every_format_and_own_names(self, path: Path) -> None:
+    def test_every_format_and_renamed_columns(self, path: Path) -> None:
         rows = pl.read_json(path.parent / "t.json").rename({"raster": "Picture"})
         text = path.read_text().replace("t.json", "t.{form}")
         for form in ("parquet", "csv", "json", "ipc", "ndjson"):
@@ -213,7 +217,7 @@ class TestRasters:
             [file] = plan_job(path).found.files["ground_truths"]
             assert file.rasters.files == ()
 
-    def test_one_partition_alone_is_matched_again(self, folder: Path) -> None:
+    def test_only_the_changed_partition_is_matched_again(self, folder: Path) -> None:
         for night in ("v1", "v2"):
             (folder / night).mkdir()
             (folder / night / "a.png").write_bytes(b"x")
@@ -232,7 +236,7 @@ class TestRasters:
         assert before.key_of("v2") != after.key_of("v2")
 
 
-def test_a_digit_behind_the_variables_second_place(write: Write, folder: Path) -> None:
+def test_a_digit_after_a_repeated_variable(write: Write, folder: Path) -> None:
     for date in DAYS:
         tables = folder / "tables" / f"date={date}"
         (tables / "predictions.parquet").rename(tables / f"{date}0.parquet")

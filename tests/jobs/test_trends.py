@@ -1,4 +1,4 @@
-"""Runs over time: pages, tables and data of a folder of runs or a job's history."""
+"""Trends over runs of a folder or a job's history: data, page, tables, command."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def card() -> Scorecard:
 
 @pytest.fixture(scope="module")
 def values(card: Scorecard) -> np.ndarray:
-    """Of 40 nights, around those of the card."""
+    """Return values of 40 nights around those of the card."""
     start = card.metrics["value"].to_numpy()
     return np.asarray(start + np.random.default_rng(1).normal(0, 0.005, (40, start.size)))
 
 
 @pytest.fixture(scope="module")
 def runs(card: Scorecard, values: np.ndarray, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """40 nights, of which 10 to 12 failed; every second has a page."""
+    """Return a folder of 40 nights: nights 10 to 12 failed, and every second has a page."""
     folder = tmp_path_factory.mktemp("nights") / "runs"
     for night, row in enumerate(values):
         status = "failed" if 10 <= night <= 12 else "passed"
@@ -76,11 +76,11 @@ def runs(card: Scorecard, values: np.ndarray, tmp_path_factory: pytest.TempPathF
     return folder
 
 
-def remember(
+def write_history(
     folder: Path, card: Scorecard, night: int, values: np.ndarray, run_id: int | None = None,
     *, job: str = "nightly", shown: str | None = None, **variables: str,
 ) -> None:  # fmt: skip
-    """Add a run to a history; its folder does not exist."""
+    """Add a run without a folder to a history."""
     folder.mkdir(exist_ok=True)
     run_id = night if run_id is None else run_id
     at = (FIRST + timedelta(days=night, seconds=run_id)).isoformat()
@@ -151,10 +151,10 @@ def test_the_page(runs: Path) -> None:
 
 
 def test_the_history_of_deleted_runs(card: Scorecard, tmp_path: Path, values: np.ndarray) -> None:
-    """A history alone gives the same numbers as the folders."""
+    """A history without folders has the same numbers."""
     folder = tmp_path / "history"
     for night, row in enumerate(values[:5]):
-        remember(folder, card, night, row)
+        write_history(folder, card, night, row)
     [trend], _ = trends(folder)
     assert trend.series[0].title == "Accuracy"
     assert trend.series[0].values == pytest.approx(values[:5, 0])
@@ -177,7 +177,7 @@ def test_a_job_joins_its_history_and_its_folders(write: Write, folder: Path) -> 
 def test_other_options_break_the_line(card: Scorecard, values: np.ndarray, tmp_path: Path) -> None:
     other = card.options.replace(positive_label=0)
     shifted = values[:30].copy()
-    shifted[15:] += 0.1  # a step that only the options made
+    shifted[15:] += 0.1  # the step coincides with the change of options
     for night, row in enumerate(shifted):
         write_night(tmp_path, card, night, row, options=other if night >= 15 else card.options)
     [trend], _ = trends(tmp_path)
@@ -205,9 +205,9 @@ def test_missing_numbers_and_days_are_gaps(
     assert [i for i, value in enumerate(one.values) if value is None] == [5]
     assert trend.x[4] - trend.x[3] == 2
     assert any("1 day has no run" in note for note in trend.notes)
-    drawn = chart(trend, one)
-    line = next(m for m in drawn.marks if isinstance(m, Line) and m.legend == "value")
-    band = next(m for m in drawn.marks if isinstance(m, Band))
+    figure = chart(trend, one)
+    line = next(m for m in figure.marks if isinstance(m, Line) and m.legend == "value")
+    band = next(m for m in figure.marks if isinstance(m, Band))
     assert line.y[5] is None
     assert band.low[5] is None
 
@@ -227,8 +227,8 @@ def test_jobs_and_tasks_have_sections(card: Scorecard, tmp_path: Path) -> None:
     write_night(folder / "b", card, 0, job="b")
     table = pl.DataFrame({"prediction": [1.0, 2.0], "target": [1.0, 3.0]})
     ee.score(table, metrics=["MAE"]).save(folder / "single")
-    found, _ = trends(folder)
-    assert [(one.title, len(one.nights)) for one in found] == [
+    every, _ = trends(folder)
+    assert [(one.title, len(one.nights)) for one in every] == [
         ("a: classification", 2), ("b: classification", 1), ("Regression", 1),
     ]  # fmt: skip
     page = page_of(folder, tmp_path / "a.html")
@@ -246,7 +246,7 @@ def test_a_damaged_run_is_named(card: Scorecard, tmp_path: Path) -> None:
     assert "metrics.parquet" in as_page([trend], "a", unread)
 
 
-def test_a_job_s_run_that_did_not_end_is_named(card: Scorecard, tmp_path: Path) -> None:
+def test_an_unfinished_run_of_a_job_is_named(card: Scorecard, tmp_path: Path) -> None:
     write_night(tmp_path, card, 0)
     unfinished = write_night(tmp_path, card, 1)
     (unfinished / "job.json").write_text("{}")
@@ -257,7 +257,7 @@ def test_a_job_s_run_that_did_not_end_is_named(card: Scorecard, tmp_path: Path) 
 
 
 def test_nights_of_the_same_data_are_no_new_datums(card: Scorecard, tmp_path: Path) -> None:
-    """The same 200 datums every night do not make 3,200: only the numbers count."""
+    """The same 200 datums in 16 nights do not count as 3,200."""
     start = card.metrics["value"].to_numpy()
     for same in (True, False):
         folder = tmp_path / str(same)
@@ -271,7 +271,7 @@ def test_nights_of_the_same_data_are_no_new_datums(card: Scorecard, tmp_path: Pa
 
 
 def test_nights_of_always_give_datums(tmp_path: Path) -> None:
-    """A job without intervals: datums are those that its gates with always counted."""
+    """Without intervals, the numbers of datums are those of gates with ``always``."""
     rng = np.random.default_rng(0)
     (tmp_path / "tables").mkdir()
     for night in range(8):
@@ -295,21 +295,21 @@ def test_nights_of_always_give_datums(tmp_path: Path) -> None:
     assert [change.at for change in trend.series[0].changes] == [4]
 
 
-@pytest.mark.parametrize("known", [[], [0], [*range(15)]])
+@pytest.mark.parametrize("nights_with_digest", [[], [0], [*range(15)]])
 def test_datums_that_may_be_the_same_are_not_new(
-    card: Scorecard, tmp_path: Path, known: list[int]
+    card: Scorecard, tmp_path: Path, nights_with_digest: list[int]
 ) -> None:
-    """Each night's ground truths have to be known, for every night: tables may have none."""
+    """Changes are searched only if the ground truths of every night have a digest."""
     start = card.metrics["value"].to_numpy()
     for night in range(16):
-        truth = None if night in known else ""
+        truth = None if night in nights_with_digest else ""
         write_night(tmp_path, card, night, start - 0.15 * (night >= 8), truth=truth)
     [trend], _ = trends(tmp_path)
     assert trend.series[0].changes == []
 
 
 def test_runs_that_share_partitions(card: Scorecard, values: np.ndarray, tmp_path: Path) -> None:
-    """Numbers over all partitions so far are not independent: their changes are not searched."""
+    """Changes are not searched in cumulative numbers, which are not independent."""
     rows = values[:30].copy()
     rows[15:] -= 0.3
     for night, row in enumerate(rows):
@@ -317,15 +317,15 @@ def test_runs_that_share_partitions(card: Scorecard, values: np.ndarray, tmp_pat
         write_night(tmp_path / "all", card, night, row, partitions=every)
         write_night(tmp_path / "last", card, night, row, partitions=every[-1:])
     [shared], _ = trends(tmp_path / "all")
-    [apart], _ = trends(tmp_path / "last")
+    [separate], _ = trends(tmp_path / "last")
     assert (shared.series[0].changes, shared.moved, shared.searched) == ([], [], 0)
     assert any("not searched" in note for note in shared.notes)
     assert "No change" not in as_page([shared], "a")
-    assert [change.at for change in apart.series[0].changes] == [15]
+    assert [change.at for change in separate.series[0].changes] == [15]
 
 
 def test_a_job_of_partitions(tmp_path: Path) -> None:
-    """Folders named by run ids have the day of their last partition."""
+    """A folder named by a run id has the day of its last partition."""
     (tmp_path / "in").mkdir()
     job = tmp_path / "job.toml"
     job.write_text(
@@ -363,7 +363,7 @@ def observed(n: float = 500, share: float = 0.9, **changes: object) -> Observed:
         ({"digest": "the same"}, []),
     ],
 )
-def test_which_observations_are_shares_of_new_datums(
+def test_changes_need_shares_of_new_datums(
     card: Scorecard, tmp_path: Path, facts: dict[str, object], at: list[int]
 ) -> None:
     frame = card.metrics.with_columns(trials=pl.lit(None, card.metrics.schema["trials"]))
@@ -378,8 +378,8 @@ def test_which_observations_are_shares_of_new_datums(
     assert [change.at for change in trend.series[0].changes] == at
 
 
-def test_observations_are_of_their_run(card: Scorecard, tmp_path: Path) -> None:
-    """Those of earlier nights, which the newest files repeat, are not counted twice."""
+def test_observations_belong_to_their_run(card: Scorecard, tmp_path: Path) -> None:
+    """Observations of earlier nights, which newer files repeat, are counted once."""
     frame = card.metrics.with_columns(trials=pl.lit(None, card.metrics.schema["trials"]))
     for night in range(8):
         share = 0.9 if night < 4 else 0.5
@@ -400,7 +400,7 @@ def test_observations_are_of_their_run(card: Scorecard, tmp_path: Path) -> None:
     for night in range(4):
         shutil.rmtree(tmp_path / "runs" / day(night))
         row = frame["value"].to_numpy() * 0 + 0.9
-        remember(history, card, night, row)
+        write_history(history, card, night, row)
     job = tmp_path / "job.toml"
     job.write_text(
         'name = "nightly"\nmodel = "m"\n[variables]\ndate = "a"\n[inputs]\n'
@@ -408,15 +408,15 @@ def test_observations_are_of_their_run(card: Scorecard, tmp_path: Path) -> None:
     )
     [joined], _ = trends(job)
     assert len(joined.nights) == 8
-    assert joined.series[0].changes == []  # how many datums the deleted nights had is unknown
+    assert joined.series[0].changes == []  # the deleted nights' numbers of datums are unknown
 
 
 def test_a_job_shows_its_own_runs(card: Scorecard, write: Write, folder: Path) -> None:
-    """Also if other jobs write into the same folders and history."""
+    """Other jobs may write into the same folders and history."""
     path = write()
     ee.run_job(path)
     write_night(folder / "runs", card, 0, job="other")
-    remember(folder / "history", card, 1, card.metrics["value"].to_numpy(), job="another")
+    write_history(folder / "history", card, 1, card.metrics["value"].to_numpy(), job="another")
     [trend], _ = trends(path)
     assert (names(trend), trend.nights[0].facts["job"]) == (["2026-11-20"], "nightly")
     assert {one.nights[0].facts["job"] for one in trends(folder / "runs")[0]} == {
@@ -424,26 +424,26 @@ def test_a_job_shows_its_own_runs(card: Scorecard, write: Write, folder: Path) -
     }  # fmt: skip
 
 
-def test_models_of_a_night_have_lines(card: Scorecard, tmp_path: Path) -> None:
+def test_each_model_has_a_trend(card: Scorecard, tmp_path: Path) -> None:
     for night in range(3):
         for model in ("a", "b"):
             card.save(tmp_path / "x" / day(night) / model)
             card.save(tmp_path / "y" / f"{model}-{day(night)}")
             card.save(tmp_path / "z" / f"{day(night)}-{model}{night}")
     for name in ("x", "y"):
-        found, _ = trends(tmp_path / name)
-        assert {one.title.rsplit(": ")[-1]: names(one) for one in found} == {
+        every, _ = trends(tmp_path / name)
+        assert {one.title.rsplit(": ")[-1]: names(one) for one in every} == {
             model: [day(0), day(1), day(2)] for model in ("a", "b")
         }
     gauges = history_gauges(trends(tmp_path / "x")[0])
     assert gauges.count('group="a"') == gauges.count('group="b"') > 0
-    [mixed], _ = trends(tmp_path / "z")  # the paths do not tell what belongs together
+    [mixed], _ = trends(tmp_path / "z")  # the paths do not show which runs belong together
     assert len(mixed.nights) == 6
     assert any("same day" in note for note in mixed.notes)
 
 
 def test_the_order_is_that_of_days(card: Scorecard, tmp_path: Path) -> None:
-    """Not that of scoring; runs of one day are in the order of their names."""
+    """The time of scoring does not matter; runs of one day are ordered by name."""
     for night in range(4):
         write_night(tmp_path / "days", card, night, finished=FIRST - timedelta(days=night))
     [trend], _ = trends(tmp_path / "days")
@@ -456,7 +456,7 @@ def test_the_order_is_that_of_days(card: Scorecard, tmp_path: Path) -> None:
 
 
 def test_names_of_folders_without_a_day(card: Scorecard, tmp_path: Path) -> None:
-    """The date is a variable; if there is none, the second of scoring."""
+    """The name is the date in the variables, otherwise the time of scoring."""
     for name, variables in (
         ("date", {"date": day(1), "until": day(3)}),
         ("last", {"a": "b", "until": day(3)}),
@@ -472,7 +472,7 @@ def test_names_of_folders_without_a_day(card: Scorecard, tmp_path: Path) -> None
         [trend], _ = trends(tmp_path / name)
         second = "2024-01-01 00:00:01" if name == "none" else first.replace("2024", "2025")
         assert names(trend) == [first, second]
-    remember(
+    write_history(
         tmp_path / "history", card, 0, card.metrics["value"].to_numpy(), shown="a", date=day(5)
     )
     [trend], _ = trends(tmp_path / "history")
@@ -482,7 +482,7 @@ def test_names_of_folders_without_a_day(card: Scorecard, tmp_path: Path) -> None
 def test_the_latest_run_of_a_folder_counts(card: Scorecard, tmp_path: Path) -> None:
     start = card.metrics["value"].to_numpy()
     for run_id, shift in ((1, 0.0), (2, 0.1)):
-        remember(tmp_path / "history", card, 0, start + shift, run_id)
+        write_history(tmp_path / "history", card, 0, start + shift, run_id)
     [trend], _ = trends(tmp_path / "history")
     assert trend.series[0].values == [pytest.approx(start[0] + 0.1)]
 
@@ -518,7 +518,7 @@ def test_segments_share_the_errors(
 
 
 def test_options_that_differ_every_night(card: Scorecard, tmp_path: Path) -> None:
-    """Files, names of columns and the night's own date do not break the line."""
+    """File names, column names and the night's date do not break the line."""
     for night in range(4):
         options = card.options.replace(
             columns={f"column {night}": "score"}, training=f"training of {night}.parquet",
@@ -549,7 +549,7 @@ def test_infinite_numbers_are_gaps(card: Scorecard, tmp_path: Path) -> None:
 
 
 def test_times_of_gauges(card: Scorecard, tmp_path: Path) -> None:
-    """The day if it is known, otherwise when it was scored; two at one time are both there."""
+    """The time is the day, otherwise the time of scoring; equal times keep both gauges."""
     write_night(tmp_path / "days", card, 3, finished=FIRST + timedelta(days=90))
     for night in range(2):
         write_night(tmp_path / "names", card, night, name=f"run {night}", finished=FIRST)
@@ -565,7 +565,7 @@ def test_times_of_gauges(card: Scorecard, tmp_path: Path) -> None:
 
 
 def test_a_thousand_nights_are_a_small_page() -> None:
-    """Also with 30 numbers, and 30 gates that fail every second night."""
+    """The page has 30 numbers and 30 gates that fail every second night."""
     rng = np.random.default_rng(0)
     n = 1000
     nights = [
@@ -648,5 +648,5 @@ def test_the_summary_names_failed_gates_and_too_few_nights() -> None:
     for shown, names in ((long, ["2026-11-21"]), (short, ["2026-11-20", "2026-11-21"])):
         made = gates_chart(shown)
         assert made
-        drawn = svg(made)  # names that would overlap are left out, other than the last
-        assert [name for name in ("2026-11-20", "2026-11-21") if f">{name}<" in drawn] == names
+        image = svg(made)  # overlapping names are omitted, except the last
+        assert [name for name in ("2026-11-20", "2026-11-21") if f">{name}<" in image] == names
