@@ -1,4 +1,4 @@
-"""What tests of the judge share."""
+"""Fixtures of the judge's tests."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ ROWS = pl.DataFrame(
         "source": ["s", "s", "s"],
     }
 )
-"""Three rows that every metric can be judged of."""
+"""Three rows with the columns of every metric."""
 
 
 @pytest.fixture(autouse=True)
 def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loopback is reached directly, whatever the machine's environment says.
+    """Bypass proxies for the loopback, and clear API keys.
 
-    Nothing there has a certificate: a folder without any saves reading all that are known.
+    A folder without certificates saves reading those of the system.
     """
     monkeypatch.delenv("SSL_CERT_FILE", raising=False)
     monkeypatch.setenv("SSL_CERT_DIR", os.fspath(Path(__file__).parent))
@@ -46,7 +46,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def judged(tmp_path: Path) -> Callable[..., Any]:
-    """``ee.judge`` with a cache of the test's own."""
+    """Return a function that calls ``ee.judge`` with a cache in the test's folder."""
 
     def call(server: Server, metrics: Any, data: Any = ROWS, **more: Any) -> Any:
         named = {"model": "loopback", "cache": str(tmp_path / "judge.sqlite"), **more}

@@ -1,8 +1,8 @@
 """An OpenAI-compatible server on the loopback, with scripted answers and faults.
 
-Run by itself it serves until it is ended and says where (``python tests/judge/server.py``), answers
-the lines of a batch file instead (``... --answer FILE``, on standard output), or writes its address
-to a file and the digest of every request's body to a log (``... URL_FILE LATENCY LOG``).
+As a script it prints its address and serves until it is killed (``python tests/judge/server.py``).
+``... --answer FILE`` prints answers to the lines of a batch file. ``... URL_FILE LATENCY LOG``
+writes the address to a file and the digest of every request's body to a log.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ import msgspec
 
 
 class Answer(msgspec.Struct):
-    """What to answer one request with.
+    """Scripted answer to one request.
 
     Attributes:
         text: the reply; None for an HTTP error.
-        status: of the response.
-        headers: beside the usual ones.
-        body: instead of a completion, as it is.
-        finish: why the reply ended.
-        refusal: instead of a reply.
+        status: HTTP status.
+        headers: additional headers.
+        body: raw body that replaces the completion.
+        finish: finish reason.
+        refusal: refusal that replaces the reply.
         wait: seconds before the answer.
-        drop: close the connection instead.
+        drop: close the connection without an answer.
     """
 
     text: str | None = None
@@ -48,17 +48,17 @@ class Answer(msgspec.Struct):
 
 
 Script = Callable[[dict[str, Any], int], Answer]
-"""From a request's body, and how many came before it, to the answer."""
+"""Maps a request's body and the number of earlier requests to an answer."""
 
 
 def given_of(body: dict[str, Any]) -> dict[str, Any]:
-    """What a request holds as data."""
-    found: dict[str, Any] = json.loads(body["messages"][1]["content"])
-    return found
+    """Return the data in the user message of a request."""
+    data: dict[str, Any] = json.loads(body["messages"][1]["content"])
+    return data
 
 
 def reply(body: dict[str, Any]) -> dict[str, Any]:
-    """A usable reply to any prompt of the package: every item is ``yes`` but those with "not"."""
+    """Return a valid reply to any prompt of the package: ``no`` for items with "not", else yes."""
     system, given = body["messages"][0]["content"], given_of(body)
     form = system[system.rfind("Answer with one JSON object") :]
     for key in ("statements", "claims", "opinions"):
@@ -93,24 +93,26 @@ def reply(body: dict[str, Any]) -> dict[str, Any]:
 _ITEMS = ("claims", "statements", "opinions", "contexts")
 
 
-def well(body: dict[str, Any], before: int) -> Answer:
-    """The script of a judge that always answers well."""
+def answer_correctly(body: dict[str, Any], before: int) -> Answer:
+    """Script that always gives a valid reply."""
     return Answer(json.dumps(reply(body)))
 
 
 class Server(ThreadingHTTPServer):
-    """The server.
+    """HTTP server with a script.
 
     Attributes:
-        requests: bodies in the order they came.
-        keys: Authorization headers, in that order.
-        most: most requests that were under way at once.
+        requests: bodies of requests, in order of arrival.
+        keys: Authorization headers, in the same order.
+        most: maximum of concurrent requests.
     """
 
     daemon_threads = True
     request_queue_size = 256
 
-    def __init__(self, script: Script = well, latency: float = 0.0, log: str | None = None) -> None:
+    def __init__(
+        self, script: Script = answer_correctly, latency: float = 0.0, log: str | None = None
+    ) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.script, self.latency = script, latency
         self.log = None if log is None else open(log, "ab", buffering=0)  # noqa: SIM115
@@ -124,7 +126,7 @@ class Server(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}/v1"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is no error of the server's."""
+        """Ignore clients that close the connection."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -136,7 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
         super().setup()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing is printed."""
+        """Print no log."""
 
     def do_POST(self) -> None:
         server = self.server
@@ -155,7 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
         with server.lock:
             server.under_way -= 1
         if answer.drop:
-            # A reset, as from a server that died.
+            # reset, as by a crashed server
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.connection.close()
             self.close_connection = True
@@ -177,7 +179,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def completion(answer: Answer) -> dict[str, Any]:
-    """A chat completion as the API writes it."""
+    """Return a chat completion in the format of the API."""
     message = {"role": "assistant", "content": answer.text, "refusal": answer.refusal}
     return {
         "id": "one",
@@ -189,8 +191,8 @@ def completion(answer: Answer) -> dict[str, Any]:
 
 
 @contextmanager
-def serving(script: Script = well, latency: float = 0.0) -> Iterator[Server]:
-    """A server on a thread of its own, ended at last."""
+def serving(script: Script = answer_correctly, latency: float = 0.0) -> Iterator[Server]:
+    """Run a server in a thread."""
     server = Server(script, latency)
     thread = threading.Thread(target=server.serve_forever, args=(0.005,), daemon=True)
     thread.start()
@@ -202,22 +204,22 @@ def serving(script: Script = well, latency: float = 0.0) -> Iterator[Server]:
         thread.join()
 
 
-def answered(lines: Iterable[str]) -> Iterator[str]:
-    """What a batch endpoint writes for the lines of a batch file, in another order."""
+def batch_answers(lines: Iterable[str]) -> Iterator[str]:
+    """Yield a batch endpoint's answers to the lines of a batch file, in reverse order."""
     for line in reversed([json.loads(line) for line in lines]):
-        body = completion(well(line["body"], 0))
+        body = completion(answer_correctly(line["body"], 0))
         response = {"status_code": 200, "request_id": "one", "body": body}
         yield json.dumps({"custom_id": line["custom_id"], "response": response, "error": None})
 
 
 def main(given: list[str]) -> None:
     if given[:1] == ["--answer"]:
-        for line in answered(Path(given[1]).read_text("utf-8").splitlines()):
+        for line in batch_answers(Path(given[1]).read_text("utf-8").splitlines()):
             print(line)
         return
     if given:
         url_file, latency, log = given
-        server = Server(well, float(latency), log)
+        server = Server(answer_correctly, float(latency), log)
         part = Path(url_file + ".part")
         part.write_text(server.url)
         part.rename(url_file)

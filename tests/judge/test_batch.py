@@ -1,4 +1,4 @@
-"""Batch files: out, answered by somebody, and back."""
+"""Batch files: export, answers of a batch endpoint, import."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from evalengine.judge.run import PLANS
 URL = "http://127.0.0.1:9/v1"
 
 
-def answered(path: Path, *, bare: bool = False, failing: int = 0) -> tuple[Path, Path]:
-    """What a batch endpoint writes for a file: answers in another order, and errors apart."""
+def write_answers(path: Path, *, bare: bool = False, failing: int = 0) -> tuple[Path, Path]:
+    """Write a batch endpoint's files: answers in reverse order, and errors."""
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     done, failed = [], []
     for place, line in enumerate(reversed(lines)):
@@ -39,7 +39,7 @@ def answered(path: Path, *, bare: bool = False, failing: int = 0) -> tuple[Path,
 
 
 def write_batches(requests, folder, **limits):
-    """Requests in files; file -> lines in it."""
+    """Write requests to files; return file -> number of lines."""
     with BatchFiles(folder, **limits) as files:
         for request in requests:
             files.add(request)
@@ -47,16 +47,16 @@ def write_batches(requests, folder, **limits):
 
 
 @pytest.mark.parametrize("bare", [False, True], ids=["response.body", "response"])
-def test_a_round_trip_gives_what_an_endpoint_gives(bare, server, judged, tmp_path):
+def test_a_round_trip_equals_an_endpoint(bare, server, judged, tmp_path):
     cache = str(tmp_path / "batch.sqlite")
     asks = make_asking(list(PLANS), model="loopback", base_url=URL, cache=cache)
     rounds = 0
     while requests := collect(ROWS, None, asks):
         files = write_batches(requests, tmp_path / f"round{rounds}")
         steps = {path.name.rsplit("-", 1)[0] for path in files}
-        assert steps == {request.prompt.name for request in requests}  # one file a step
+        assert steps == {request.prompt.name for request in requests}  # one file per step
         for path in files:
-            read_batches(answered(path, bare=bare), cache)
+            read_batches(write_answers(path, bare=bare), cache)
         rounds += 1
     assert rounds == 2
     named: dict[str, Any] = {"metrics": list(PLANS), "model": "loopback", "base_url": URL}
@@ -67,27 +67,27 @@ def test_a_round_trip_gives_what_an_endpoint_gives(bare, server, judged, tmp_pat
     assert ours.card.metrics["value"].to_list() == theirs.card.metrics["value"].to_list()
 
 
-def test_what_a_batch_could_not_answer_is_told_and_asked_again(tmp_path):
+def test_failed_requests_are_reported_and_exported_again(tmp_path):
     cache = str(tmp_path / "c")
     asks = make_asking("Hallucination", model="m", base_url=URL, cache=cache)
     requests = collect(ROWS, None, asks)
     (path,) = write_batches(requests, tmp_path / "one")
-    found = read_batches(answered(path, failing=1), cache)
-    assert (found.answers, found.failures) == (1, 1)
+    summary = read_batches(write_answers(path, failing=1), cache)
+    assert (summary.answers, summary.failures) == (1, 1)
     done = ee.judge(
         ROWS, metrics="Hallucination", model="m", base_url=URL, cache=cache, offline=True
     )
     failed = done.verdicts.filter(done.verdicts["status"] == "batch_failed")
     assert failed["error"].to_list() == ["worker died"]
-    again = collect(ROWS, None, asks)
-    assert len(again) == 1
-    (path,) = write_batches(again, tmp_path / "two")
-    read_batches(answered(path), cache)
+    remaining = collect(ROWS, None, asks)
+    assert len(remaining) == 1
+    (path,) = write_batches(remaining, tmp_path / "two")
+    read_batches(write_answers(path), cache)
     assert collect(ROWS, None, asks) == []
 
 
-def test_files_appear_once_all_are_there(tmp_path):
-    """Requests go to disk as they come; an export that ends early leaves no half of a file."""
+def test_files_appear_only_when_all_are_complete(tmp_path):
+    """Requests are written at once, but an interrupted export leaves no file."""
     asks = make_asking("Bias", model="m", base_url=URL, cache=str(tmp_path / "c"))
     first, second, _ = collect(ROWS, None, asks)
     folder = tmp_path / "a"
@@ -95,7 +95,7 @@ def test_files_appear_once_all_are_there(tmp_path):
     def interrupted() -> None:
         with BatchFiles(folder, most_requests=1) as files:
             files.add(first)
-            files.add(second)  # the first file is full, and was closed
+            files.add(second)  # the first file is full and closed
             (early,) = folder.glob(".opinions-001*")
             assert early.stat().st_size > 0
             assert not list(folder.glob("*.jsonl"))
@@ -122,7 +122,7 @@ def test_files_are_split_at_both_limits(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [
         ("{", "no line of a batch"),
         ("[]", "no line of a batch"),
@@ -131,10 +131,10 @@ def test_files_are_split_at_both_limits(tmp_path):
         ('{"custom_id": "a", "method": "POST", "body": {}}', "this is a request"),
     ],
 )
-def test_other_files_are_refused_by_line(line, said, tmp_path):
+def test_other_files_are_refused_by_line(line, message, tmp_path):
     path = tmp_path / "x.jsonl"
     path.write_text("\n" + line)
-    with pytest.raises(ee.InputError, match=f"line 2: .*{said}"):
+    with pytest.raises(ee.InputError, match=f"line 2: .*{message}"):
         read_batches([path], tmp_path / "c")
 
 
@@ -146,18 +146,18 @@ def test_a_failed_response_and_a_broken_one_are_failures(tmp_path):
         {"custom_id": "c", "response": None, "error": None},
     ]
     path.write_text("\n".join(map(json.dumps, lines)))
-    found = read_batches([path], tmp_path / "c")
-    assert (found.answers, found.failures) == (0, 3)
+    summary = read_batches([path], tmp_path / "c")
+    assert (summary.answers, summary.failures) == (0, 3)
 
 
 def test_the_commands(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     ROWS.write_parquet("rows.parquet")
     asking = ["rows.parquet", "--metric", "Bias", "--model", "m", "--base-url", URL]
-    for turn in ("one", "two"):
-        assert main(["judge", "export", *asking, "--out", turn]) == 0
-        (path,) = Path(turn).glob("*.jsonl")
-        assert main(["judge", "import", *map(str, answered(path))]) == 0
+    for folder in ("one", "two"):
+        assert main(["judge", "export", *asking, "--out", folder]) == 0
+        (path,) = Path(folder).glob("*.jsonl")
+        assert main(["judge", "import", *map(str, write_answers(path))]) == 0
     assert main(["judge", "export", *asking, "--out", "three"]) == 0
     printed = capsys.readouterr().out
     assert "opinions-001.jsonl: 3 requests" in printed
@@ -184,34 +184,34 @@ def line_of(path: Path, entry: Any) -> Path:
         {"response": 7, "error": 7},
     ],
 )
-def test_strange_lines_are_failures(entry, tmp_path):
+def test_unusual_lines_are_failures(entry, tmp_path):
     path = line_of(tmp_path / "x", {"custom_id": "a \udfff", **entry})
-    found = read_batches([path], tmp_path / "c")
-    assert (found.answers, found.failures) == (0, 1)
+    summary = read_batches([path], tmp_path / "c")
+    assert (summary.answers, summary.failures) == (0, 1)
 
 
 @pytest.mark.parametrize("count", ["1e400", "99999999999999999999", "-3"])
-def test_token_counts_that_are_none_are_a_failure(count, tmp_path):
+def test_invalid_token_counts_are_a_failure(count, tmp_path):
     body = completion(Answer("{}"))
     text = json.dumps({"custom_id": "a", "response": {"status_code": 200, "body": body}})
     path = line_of(
         tmp_path / "x", text.replace('"prompt_tokens": 100', f'"prompt_tokens": {count}')
     )
     assert count in path.read_text()
-    found = read_batches([path], tmp_path / "c")
-    assert (found.answers, found.failures) == (0, 1)
+    summary = read_batches([path], tmp_path / "c")
+    assert (summary.answers, summary.failures) == (0, 1)
 
 
-def test_an_answer_under_a_status_that_failed_is_none(tmp_path):
+def test_an_answer_with_an_error_status_is_a_failure(tmp_path):
     body = completion(Answer("{}"))
     path = line_of(
         tmp_path / "x", {"custom_id": "a", "response": {"status_code": 500, "body": body}}
     )
-    found = read_batches([path], tmp_path / "c")
-    assert (found.answers, found.failures) == (0, 1)
+    summary = read_batches([path], tmp_path / "c")
+    assert (summary.answers, summary.failures) == (0, 1)
 
 
-def test_a_key_in_an_error_is_not_kept(tmp_path):
+def test_a_key_in_an_error_is_not_stored(tmp_path):
     error = {"message": "Incorrect API key provided: sk-secret-0123456789abcdef"}
     read_batches([line_of(tmp_path / "x", {"custom_id": "a", "error": error})], tmp_path / "c")
     cache = Cache(tmp_path / "c")
@@ -221,7 +221,7 @@ def test_a_key_in_an_error_is_not_kept(tmp_path):
     assert failure[1].endswith("key provided: [key]")
 
 
-def test_an_answer_takes_a_failure_back_and_the_first_answer_stays(tmp_path):
+def test_the_first_answer_replaces_a_failure(tmp_path):
     cache = Cache(tmp_path / "c")
     cache.fail("a", "batch_failed", "worker died")
     first, second = Completion("first"), Completion("second")
@@ -232,31 +232,31 @@ def test_an_answer_takes_a_failure_back_and_the_first_answer_stays(tmp_path):
     cache.close()
 
 
-def test_a_byte_order_mark_is_no_text(tmp_path):
+def test_a_byte_order_mark_is_skipped(tmp_path):
     path = tmp_path / "x"
     body = completion(Answer("{}"))
     path.write_text("\ufeff" + json.dumps({"custom_id": "a", "response": body}), "utf-8")
     assert read_batches([path], tmp_path / "c").answers == 1
 
 
-@pytest.mark.parametrize(("status", "left"), [(400, 1), (413, 1), (429, 2), (500, 2)])
-def test_what_can_never_be_answered_is_not_exported_again(status, left, tmp_path):
+@pytest.mark.parametrize(("status", "remaining"), [(400, 1), (413, 1), (429, 2), (500, 2)])
+def test_rejected_requests_are_not_exported_again(status, remaining, tmp_path):
     cache = str(tmp_path / "c")
     asks = make_asking("Hallucination", model="m", base_url=URL, cache=cache)
     first, _ = collect(ROWS, None, asks)
     body = {"error": {"message": "too long"}}
     entry = {"custom_id": first.key, "response": {"status_code": status, "body": body}}
-    found = read_batches([line_of(tmp_path / "x", entry)], cache)
-    assert (found.failures, found.foreign) == (1, 0)
-    assert len(collect(ROWS, None, asks)) == left
+    summary = read_batches([line_of(tmp_path / "x", entry)], cache)
+    assert (summary.failures, summary.foreign) == (1, 0)
+    assert len(collect(ROWS, None, asks)) == remaining
     done = ee.judge(
         ROWS, metrics="Hallucination", model="m", base_url=URL, cache=cache, offline=True
     )
-    kind = "rejected" if left == 1 else "batch_failed"
+    kind = "rejected" if remaining == 1 else "batch_failed"
     assert done.verdicts.filter(done.verdicts["error"] == "too long")["status"].to_list() == [kind]
 
 
-def test_answers_to_nothing_that_was_exported_are_told(tmp_path, monkeypatch, capsys):
+def test_answers_to_unknown_requests_are_noted(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     body = completion(Answer("{}"))
     line_of(tmp_path / "x", {"custom_id": "a", "response": body})

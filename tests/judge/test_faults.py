@@ -1,4 +1,4 @@
-"""What goes wrong between here and the model: tried again, then recorded, never lost."""
+"""Faults of endpoints and replies: repeated, then recorded as rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 from judge.conftest import ROWS
-from judge.server import Answer, reply, serving, well
+from judge.server import Answer, answer_correctly, reply, serving
 from refusals import refused
 
 import evalengine as ee
@@ -23,7 +23,7 @@ ONE = ROWS.head(1)
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short waits before a repeat; how they grow and spread, test_patience tells."""
+    """Shorten waits before repeats; ``test_retries`` tests the waits."""
     monkeypatch.setattr(endpoint, "_FIRST_WAIT", 0.01)
     monkeypatch.setattr(endpoint, "_LEAST_SPREAD", 0.01)
 
@@ -34,10 +34,10 @@ def judge(server: Any, tmp_path: Any, data: pl.DataFrame = ONE, **more: Any) -> 
 
 
 def first(*answers: Answer) -> Any:
-    """A script that gives these answers first, and then answers well."""
+    """Return a script that gives these answers first and valid replies afterwards."""
 
     def script(body: dict[str, Any], before: int) -> Answer:
-        return answers[before] if before < len(answers) else well(body, before)
+        return answers[before] if before < len(answers) else answer_correctly(body, before)
 
     return script
 
@@ -69,16 +69,16 @@ def test_a_bad_reply_is_asked_for_again(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", BAD_REPLIES)
 def test_at_temperature_0_no_request_is_sent_twice(kind, tmp_path):
-    """What a model said once it says again; it is told what was wrong, or left alone."""
+    """A repeat names the fault of the reply; truncated and refused replies are not repeated."""
     with serving(lambda body, before: BAD_REPLIES[kind]) as server:
         judge(server, tmp_path)
         bodies = [json.dumps(body, sort_keys=True) for body in server.requests]
     assert len(bodies) == len(set(bodies)) == (1 if kind in ENDED else 4)
     if kind not in ENDED:
-        said, wrong = server.requests[1]["messages"][2:]
-        assert said == {"role": "assistant", "content": BAD_REPLIES[kind].text}
-        assert wrong["role"] == "user"
-        assert "cannot be used" in wrong["content"]
+        reply_message, correction = server.requests[1]["messages"][2:]
+        assert reply_message == {"role": "assistant", "content": BAD_REPLIES[kind].text}
+        assert correction["role"] == "user"
+        assert "cannot be used" in correction["content"]
 
 
 def test_an_empty_reply_is_not_sent_back(tmp_path):
@@ -88,43 +88,43 @@ def test_an_empty_reply_is_not_sent_back(tmp_path):
     assert roles == ["system", "user", "user"]
 
 
-def test_an_endpoint_that_fails_always_is_given_up(tmp_path):
+def test_an_endpoint_that_always_fails_is_given_up(tmp_path):
     rows = pl.DataFrame({"text": [f"Text {i}." for i in range(300)], "contexts": [["c"]] * 300})
 
     def script(body: dict[str, Any], before: int) -> Answer:
-        return well(body, before) if before < 5 else Answer(status=500)
+        return answer_correctly(body, before) if before < 5 else Answer(status=500)
 
     with serving(script) as server:
         with refused("endpoint_failing", ee.JudgeError, count=20):
             judge(server, tmp_path, data=rows, retries=1, concurrency=4)
         assert len(server.requests) < 5 + 2 * (20 + 4) + 1
-        server.script = well
+        server.script = answer_correctly
         done = judge(server, tmp_path, data=rows)
     assert done.usage.cached == 5
     assert done.card.metrics["scored"][0] == 300
 
 
 @pytest.mark.parametrize("kind", BAD_REPLIES)
-def test_bad_replies_without_end_are_an_error_row_and_no_score(kind, tmp_path):
+def test_repeated_bad_replies_are_an_error_row(kind, tmp_path):
     with serving(lambda body, before: BAD_REPLIES[kind]) as server:
         done = judge(server, tmp_path, retries=2, temperature=1.0)
         assert len(server.requests) == 3
-        again = judge(server, tmp_path, retries=2, temperature=1.0)
-        assert len(server.requests) == 3  # bad replies were paid for, too
+        repeated = judge(server, tmp_path, retries=2, temperature=1.0)
+        assert len(server.requests) == 3  # bad replies are cached too
     assert done.verdicts["status"].to_list() == [kind]
     assert done.verdicts["verdict"].to_list() == [None]
     assert "asked 3 times" in done.verdicts["error"][0]
     assert done.card.value("Hallucination") is None
     assert done.card.metrics["reason"][0].endswith(f"{kind} 1")
-    assert again.verdicts.equals(done.verdicts)
+    assert repeated.verdicts.equals(done.verdicts)
     assert done.verdicts["input_tokens"].to_list() == [300]
 
 
 def test_a_bad_reply_of_the_first_step_is_one_error_row(tmp_path):
     with serving(lambda body, before: Answer("no braces")) as server:
         done = judge(server, tmp_path, metrics=["Bias", "AnswerCorrectness"], retries=0)
-    told = done.verdicts.select("metric", "step", "status").rows()
-    assert told == [
+    rows = done.verdicts.select("metric", "step", "status").rows()
+    assert rows == [
         ("Bias", "opinions", "malformed_reply"),
         ("AnswerCorrectness", "response", "malformed_reply"),
     ]
@@ -141,7 +141,7 @@ FAULTS = {
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a pause everybody goes on at once."""
+    """Let all threads continue at once after a pause."""
     monkeypatch.setattr("evalengine.endpoint._LEAST_SPREAD", 0.01)
     monkeypatch.setattr("evalengine.endpoint._MOST_SPREAD", 0.01)
 
@@ -157,12 +157,12 @@ def test_a_fault_is_tried_again(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", FAULTS)
 @pytest.mark.usefixtures("eager")
-def test_a_lasting_fault_is_an_error_row_that_a_later_run_asks_again(kind, tmp_path):
+def test_a_lasting_fault_is_an_error_row_that_a_later_run_repeats(kind, tmp_path):
     with serving(lambda body, before: FAULTS[kind]) as server:
         done = judge(server, tmp_path, retries=1)
         assert done.verdicts["status"].to_list() == [kind]
         assert len(server.requests) == (9 if kind == "rate_limited" else 2)
-        server.script = well
+        server.script = answer_correctly
         assert judge(server, tmp_path).card.value("Hallucination") == 1.0
 
 
@@ -176,7 +176,7 @@ def test_a_slow_answer_times_out(tmp_path):
     assert done.verdicts["status"].to_list() == ["timeout"]
 
 
-def test_retry_after_holds_everybody_back(tmp_path):
+def test_retry_after_delays_all_requests(tmp_path):
     with serving(first(Answer(status=429, headers={"Retry-After": "0.7"}))) as server:
         begun = time.monotonic()
         judge(server, tmp_path)
@@ -184,7 +184,7 @@ def test_retry_after_holds_everybody_back(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("status", "said"),
+    ("status", "message"),
     [
         (401, "key was refused"),
         (402, "no credit left"),
@@ -193,18 +193,18 @@ def test_retry_after_holds_everybody_back(tmp_path):
         (307, "somewhere"),
     ],
 )
-def test_what_cannot_pass_stops_at_once(status, said, tmp_path):
+def test_permanent_errors_stop_at_once(status, message, tmp_path):
     rows = pl.DataFrame({"text": [f"Text {i}." for i in range(200)], "contexts": [["c"]] * 200})
     body = {"error": {"message": "Incorrect API key provided: sk-secret-0123456789abcdef"}}
     with serving(lambda _, before: Answer(status=status, body=body)) as server:
-        with pytest.raises(ee.JudgeError, match=said) as raised:
+        with pytest.raises(ee.JudgeError, match=message) as raised:
             judge(server, tmp_path, data=rows, concurrency=4)
         assert len(server.requests) <= 5
     assert "sk-secret" not in str(raised.value)
     assert "\n" not in str(raised.value)
 
 
-def test_a_model_that_a_400_says_is_unknown_stops_at_once(tmp_path):
+def test_an_unknown_model_with_status_400_stops_at_once(tmp_path):
     body = {"error": {"message": "Model Not Exist", "code": "model_not_found"}}
     with serving(lambda _, before: Answer(status=400, body=body)) as server:
         with pytest.raises(ee.JudgeError, match="no such model"):
@@ -214,20 +214,21 @@ def test_a_model_that_a_400_says_is_unknown_stops_at_once(tmp_path):
 
 @pytest.mark.parametrize("status", [403, 404])
 def test_a_text_that_a_filter_refuses_is_a_row(status, tmp_path):
-    """Where the endpoint has answered others it is neither the key nor the model."""
+    """If the endpoint has answered other requests, the key and the model are valid."""
     rows = pl.DataFrame({"text": [f"Text {i}." for i in range(12)], "contexts": [["c"]] * 12})
 
     def script(body: dict[str, Any], before: int) -> Answer:
         if "Text 7." in body["messages"][1]["content"]:
             return Answer(status=status, body={"error": {"message": "Your input was flagged"}})
-        return well(body, before)
+        return answer_correctly(body, before)
 
     with serving(script) as server:
         done = judge(server, tmp_path, data=rows, concurrency=1)
-        told = done.verdicts.filter(pl.col("status") != "ok").select("datum_id", "status", "error")
-        assert told.rows() == [(7, "rejected", f"HTTP {status}: Your input was flagged")]
-        again = judge(server, tmp_path, data=rows, concurrency=1)
-        assert again.verdicts["status"].to_list() == done.verdicts["status"].to_list()
+        failed = done.verdicts.filter(pl.col("status") != "ok")
+        failed = failed.select("datum_id", "status", "error")
+        assert failed.rows() == [(7, "rejected", f"HTTP {status}: Your input was flagged")]
+        repeated = judge(server, tmp_path, data=rows, concurrency=1)
+        assert repeated.verdicts["status"].to_list() == done.verdicts["status"].to_list()
         assert len(server.requests) == 13
 
 
@@ -235,7 +236,7 @@ def test_a_key_that_is_withdrawn_stops_a_run(tmp_path):
     rows = pl.DataFrame({"text": [f"Text {i}." for i in range(100)], "contexts": [["c"]] * 100})
 
     def script(body: dict[str, Any], before: int) -> Answer:
-        return well(body, before) if before < 10 else Answer(status=403)
+        return answer_correctly(body, before) if before < 10 else Answer(status=403)
 
     with serving(script) as server:
         with pytest.raises(ee.JudgeError, match="not allowed"):
@@ -243,24 +244,24 @@ def test_a_key_that_is_withdrawn_stops_a_run(tmp_path):
         assert len(server.requests) == 30
 
 
-def test_an_endpoint_that_goes_away_is_an_error_row(tmp_path):
-    """Nobody at the address stops a run; an endpoint that answered before may come back."""
+def test_a_lost_endpoint_is_an_error_row(tmp_path):
+    """A run continues, because an endpoint that has answered before may return."""
     rows = pl.DataFrame({"text": ["One.", "Two."], "contexts": [["c"]] * 2})
     with serving() as server:
         server.script = lambda body, before: (
-            well(body, before) if before == 0 else Answer(drop=True)
+            answer_correctly(body, before) if before == 0 else Answer(drop=True)
         )
         done = judge(server, tmp_path, data=rows, concurrency=1, retries=0)
     assert done.verdicts["status"].to_list() == ["ok", "connection"]
 
 
-def test_nobody_is_at_an_address_only_until_it_has_answered():
+def test_an_address_is_unreachable_only_before_its_first_answer():
     body = {"model": "m", "messages": [{}, {"content": "{}"}]}
     with serving(lambda body, before: Answer("{}")) as server:
         client, other = (ChatClient(server.url, None, 5.0, 1) for _ in range(2))
         client.complete(body)
     client._http.close()
-    client._http = other._http  # a connection of its own, as the server is gone
+    client._http = other._http  # a new connection, to a server that has stopped
     for one, unreachable in ((client, False), (ChatClient(server.url, None, 5.0, 1), True)):
         with pytest.raises(Transient) as raised:
             one.complete(body)
@@ -276,14 +277,14 @@ def test_an_empty_account_stops_at_once(tmp_path):
         assert len(server.requests) == 1
 
 
-def test_nobody_there_is_said_at_once(tmp_path):
+def test_an_unreachable_endpoint_stops_at_once(tmp_path):
     with serving() as server:
         pass
     with pytest.raises(ee.JudgeError, match="no endpoint answers"):
         judge(server, tmp_path, retries=1)
 
 
-def test_an_endpoint_without_schemas_is_asked_in_words(tmp_path):
+def test_an_endpoint_without_schemas_gets_plain_prompts(tmp_path):
     formats: list[Any] = []
 
     def script(body: dict[str, Any], before: int) -> Answer:
@@ -297,18 +298,18 @@ def test_an_endpoint_without_schemas_is_asked_in_words(tmp_path):
     with serving(script) as server:
         done = judge(server, tmp_path, data=ROWS, concurrency=1)
     assert done.card.metrics["scored"].to_list() == [2]
-    assert formats == ["json_schema", "json_object", None, None]  # learnt once
+    assert formats == ["json_schema", "json_object", None, None]  # then remembered
 
 
-def test_a_row_that_speaks_of_schemas_moves_no_other(tmp_path):
-    """The format is given up until the first answer in it, and never after."""
+def test_a_row_that_mentions_schemas_does_not_change_the_format(tmp_path):
+    """The format may change only before the first answer in it."""
     rows = pl.DataFrame({"text": [f"Text {i}." for i in range(6)], "contexts": [["c"]] * 6})
 
     def script(body: dict[str, Any], before: int) -> Answer:
         if "Text 2." in body["messages"][1]["content"]:
             error = {"message": "flagged: 'what is a json_schema?'"}
             return Answer(status=400, body={"error": error})
-        return well(body, before)
+        return answer_correctly(body, before)
 
     with serving(script) as server:
         done = judge(server, tmp_path, data=rows, concurrency=1)
@@ -317,7 +318,7 @@ def test_a_row_that_speaks_of_schemas_moves_no_other(tmp_path):
     assert done.verdicts["status"].to_list() == ["ok", "ok", "rejected", "ok", "ok", "ok"]
 
 
-def test_a_schema_that_was_insisted_on_is_an_error_row(tmp_path):
+def test_a_required_schema_is_an_error_row_if_unsupported(tmp_path):
     error = {"message": "json_schema is not supported"}
     with serving(lambda _, before: Answer(status=400, body={"error": error})) as server:
         done = judge(server, tmp_path, structured="schema")
@@ -336,16 +337,18 @@ def test_a_request_that_is_too_long_is_an_error_row(tmp_path):
 
 
 @pytest.mark.usefixtures("eager")
-def test_faults_everywhere_lose_no_row(tmp_path):
-    """Every third request fails in some way; all rows come out, and all are scored."""
+def test_many_faults_lose_no_row(tmp_path):
+    """Every third request fails; all rows are scored."""
     faults = [*FAULTS.values(), *BAD_REPLIES.values()]
     lock = threading.Lock()
-    turns = iter(range(10**6))
+    numbers = iter(range(10**6))
 
     def script(body: dict[str, Any], before: int) -> Answer:
         with lock:
-            turn = next(turns)
-        return faults[turn // 3 % len(faults)] if turn % 3 == 0 else well(body, before)
+            number = next(numbers)
+        return (
+            faults[number // 3 % len(faults)] if number % 3 == 0 else answer_correctly(body, before)
+        )
 
     rows = pl.DataFrame({"text": [f"Text {i}." for i in range(60)], "contexts": [["c"]] * 60})
     with serving(script) as server:

@@ -1,4 +1,4 @@
-"""Budgets, rates and concurrency."""
+"""Limits of requests, tokens, cost, rate and concurrency."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def run(server, tmp_path, **more):
     return ee.judge(ROWS, base_url=server.url, **named)
 
 
-def test_requests_stop_at_their_limit_and_go_on_later(tmp_path):
+def test_requests_stop_at_their_limit_and_continue_in_a_later_run(tmp_path):
     with serving() as server:
         done = run(server, tmp_path, max_requests=15)
         assert len(server.requests) == 15
-        told = done.verdicts["status"].value_counts().sort("status").rows()
-        assert told == [("budget", 25), ("ok", 15)]
+        counts = done.verdicts["status"].value_counts().sort("status").rows()
+        assert counts == [("budget", 25), ("ok", 15)]
         assert done.card.metrics.select("support", "scored").row(0) == (40, 15)
         assert "max_requests=15" in done.notes[-1]
         rest = run(server, tmp_path)
@@ -34,7 +34,7 @@ def test_requests_stop_at_their_limit_and_go_on_later(tmp_path):
     assert rest.card.metrics["scored"][0] == 40
 
 
-def test_tokens_and_cost_stop_within_what_is_under_way(tmp_path):
+def test_tokens_and_cost_exceed_their_limit_only_by_open_requests(tmp_path):
     prices = {"m": {"input": 1.0, "output": 10.0}}
     each = (100 * 1.0 + 20 * 10.0) / 1e6
     with serving() as server:
@@ -47,7 +47,7 @@ def test_tokens_and_cost_stop_within_what_is_under_way(tmp_path):
 
 def test_prices_come_from_a_file(tmp_path):
     path = tmp_path / "prices.toml"
-    path.write_text("[m]\ninput = 2.0\noutput = 4.0\n", "utf-8-sig")  # as Windows' editors write
+    path.write_text("[m]\ninput = 2.0\noutput = 4.0\n", "utf-8-sig")  # with a byte order mark
     with serving() as server:
         done = run(server, tmp_path, prices=path)
     assert done.usage.cost == pytest.approx(40 * (200 + 80) / 1e6)
@@ -58,7 +58,7 @@ def test_prices_come_from_a_file(tmp_path):
         run(server, tmp_path, max_cost=1.0)
 
 
-def test_no_more_than_the_concurrency_is_under_way(tmp_path):
+def test_the_concurrency_bounds_open_requests(tmp_path):
     with serving(latency=0.05) as server:
         run(server, tmp_path, concurrency=7)
         assert 4 <= server.most <= 7
@@ -75,28 +75,28 @@ def test_a_rate_spreads_requests_out():
 def test_retry_after_is_seconds_or_a_date():
     assert retry_after("3") == 3.0
     assert retry_after("1e9") == 600.0
-    assert retry_after("0") is None  # not to wait is no wait: the usual one applies
+    assert retry_after("0") is None  # the default wait applies
     assert retry_after("-5") is None
     assert retry_after("Mon, 01 Jan 2001 00:00:00 GMT") is None
     assert retry_after("nan") is None
     assert retry_after("soon") is None
     assert retry_after(None) is None
     later = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 30))
-    found = retry_after(later)
-    assert found is not None
-    assert 25 < found <= 30
+    wait = retry_after(later)
+    assert wait is not None
+    assert 25 < wait <= 30
 
 
-def test_progress_is_told_from_the_callers_thread(tmp_path):
-    told: list[tuple[str, int, int]] = []
+def test_progress_is_reported_in_the_callers_thread(tmp_path):
+    calls: list[tuple[str, int, int]] = []
     with serving(latency=0.02) as server:
         run(
             server,
             tmp_path,
             concurrency=2,
-            progress=lambda now: told.append(
+            progress=lambda now: calls.append(
                 (threading.current_thread().name, now.done, now.total)
             ),
         )
-    assert {name for name, _, _ in told} == {threading.current_thread().name}
-    assert told[-1][1:] == (40, 40)
+    assert {name for name, _, _ in calls} == {threading.current_thread().name}
+    assert calls[-1][1:] == (40, 40)

@@ -1,4 +1,4 @@
-"""Every prompt carries its references' rules: by their key words, whatever the wording."""
+"""Keywords in prompts for the rules of their references."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ RULES = {
 
 
 @pytest.mark.parametrize("name", RULES)
-def test_a_prompt_carries_its_rules(name):
-    told = PROMPTS[name].instructions.casefold()
-    assert [rule for rule in RULES[name] if rule.casefold() not in told] == []
+def test_a_prompt_has_the_keywords_of_its_rules(name):
+    text = PROMPTS[name].instructions.casefold()
+    assert [rule for rule in RULES[name] if rule.casefold() not in text] == []
 
 
 @pytest.mark.parametrize("name", ["bias", "toxicity"])
-def test_each_rule_of_a_rubric_has_an_example_on_either_side(name):
+def test_each_rule_of_a_rubric_has_positive_and_negative_examples(name):
     rules = [line for line in PROMPTS[name].instructions.splitlines() if line[:1].isdigit()]
     word = {"bias": "biased", "toxicity": "toxic"}[name]
     assert len(rules) == {"bias": 4, "toxicity": 5}[name]
@@ -45,7 +45,7 @@ def test_each_rule_of_a_rubric_has_an_example_on_either_side(name):
 
 
 @pytest.mark.parametrize("name", PROMPTS)
-def test_every_prompt_says_that_texts_are_data(name):
+def test_every_prompt_states_that_texts_are_data(name):
     prompt = PROMPTS[name]
     given = {read: ["x"] if read == prompt.items else "x" for read in prompt.reads}
     system, user = (message["content"] for message in prompt.messages(given))

@@ -1,4 +1,4 @@
-"""The public face: one callable name, its errors, and what its options refuse."""
+"""Public call and command: options, refusals, cache, prompts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from evalengine.judge.run import PLANS
 
 
 @pytest.mark.parametrize("first", ["pass", "import evalengine.judge.judging", "ee.judge"])
-def test_judge_can_be_called_whatever_was_imported_before(first):
+def test_judge_is_callable_after_any_import(first):
     code = (
         f"import evalengine as ee; {first}\n"
         "try: ee.judge([], metrics=[], model='m', base_url='http://h')\n"
@@ -76,20 +76,20 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("given", "said"), WRONG, ids=[said for _, said in WRONG])
-def test_what_cannot_be_is_refused_before_anything_is_sent(given, said, server, tmp_path):
+@pytest.mark.parametrize(("given", "message"), WRONG, ids=[message for _, message in WRONG])
+def test_invalid_options_are_refused_before_anything_is_sent(given, message, server, tmp_path):
     named = {"metrics": "Bias", "model": "m", "base_url": server.url, **given}
-    with pytest.raises(ee.OptionError, match=said):
+    with pytest.raises(ee.OptionError, match=message):
         ee.judge(ROWS, cache=str(tmp_path / "c"), **named)
     assert server.requests == []
 
 
-def test_without_its_extra_the_judge_says_so(server, judged, monkeypatch, tmp_path):
+def test_a_missing_extra_is_named(server, judged, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "httpx", None)
     with refused("package_missing", package="httpx"):
         judged(server, ["Bias"])
     assert list(tmp_path.iterdir()) == []
-    # What is in the cache needs no endpoint.
+    # Cached answers need no endpoint.
     assert judged(server, ["Bias"], offline=True).verdicts["status"][0] == "not_answered"
 
 
@@ -99,20 +99,20 @@ def test_no_rows_make_no_calls(server, judged):
     assert done.card.metrics.select("value", "support").row(0) == (None, 0)
 
 
-def test_columns_that_a_metric_needs_are_named(server, judged):
+def test_missing_columns_of_a_metric_are_named(server, judged):
     with refused("column_missing", columns=["contexts"]):
         judged(server, ["Faithfulness"], data=ROWS.drop("contexts"))
     renamed = ROWS.rename({"contexts": "passages"})
     judged(server, ["Faithfulness"], data=renamed, columns={"passages": "contexts"})
 
 
-def test_a_parameter_stands_for_its_option(server, judged):
+def test_a_parameter_replaces_its_option(server, judged):
     judged(server, ["Coherence"], parameters={"temperature": 0.7, "max_tokens": 5})
     assert {body["temperature"] for body in server.requests} == {0.7}
     assert {body["max_tokens"] for body in server.requests} == {5}
 
 
-def test_the_table_is_not_written_over_what_is_read(server, tmp_path, monkeypatch, capsys):
+def test_the_output_does_not_overwrite_inputs(server, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     ROWS.write_parquet("a.parquet")
     Path("link.parquet").symlink_to("a.parquet")
@@ -149,7 +149,7 @@ def test_ground_truths_come_from_one_place(server, judged):
     assert server.requests == []
 
 
-def test_what_is_said_of_rows_fits_the_judge(server, judged):
+def test_messages_about_rows_fit_the_judge(server, judged):
     flat = ROWS.with_columns(contexts=pl.lit("one; two"))
     with pytest.raises(ee.InputError, match="list of strings") as raised:
         judged(server, ["Hallucination"], data=flat)
@@ -161,7 +161,9 @@ def test_what_is_said_of_rows_fits_the_judge(server, judged):
     assert "where" not in str(raised.value)
 
 
-def test_verdicts_and_rows_without_one_are_counted_apart(server, tmp_path, monkeypatch, capsys):
+def test_verdicts_and_rows_without_one_are_counted_separately(
+    server, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     ROWS.write_ndjson("rows.jsonl")
     command = ["judge", "run", "rows.jsonl", "--metric", "Hallucination", "--model", "m",
@@ -170,7 +172,7 @@ def test_verdicts_and_rows_without_one_are_counted_apart(server, tmp_path, monke
     assert "3 verdicts and 1 row" in capsys.readouterr().err
 
 
-def test_tables_that_break_their_contract_are_refused(server, judged):
+def test_invalid_tables_are_refused(server, judged):
     twice = pl.concat([ROWS, ROWS.head(1)])
     with refused(
         "repeated_values",
@@ -191,14 +193,14 @@ def test_tables_that_break_their_contract_are_refused(server, judged):
     assert server.requests == []
 
 
-def test_a_cache_that_is_something_else_is_refused(server, judged, tmp_path):
+def test_a_cache_that_is_no_database_is_refused(server, judged, tmp_path):
     (tmp_path / "text").write_text("no database, but long enough to be looked at " * 20)
     with pytest.raises(ee.InputError, match="cannot be used"):
         judged(server, ["Bias"], cache=str(tmp_path / "text"))
 
 
 @pytest.mark.parametrize("sql", ["CREATE TABLE mine (a)", "CREATE TABLE answers (id INTEGER)"])
-def test_a_database_of_ones_own_is_no_cache(sql, server, judged, tmp_path):
+def test_another_database_is_refused_as_cache(sql, server, judged, tmp_path):
     path = tmp_path / "mine.db"
     with sqlite3.connect(path) as base:
         base.execute(sql)
@@ -210,10 +212,10 @@ def test_a_database_of_ones_own_is_no_cache(sql, server, judged, tmp_path):
     assert server.requests == []
 
 
-def test_a_cache_of_another_form_is_refused(server, judged, tmp_path):
+def test_a_cache_of_another_version_is_refused(server, judged, tmp_path):
     path = tmp_path / "judge.sqlite"
     judged(server, ["Coherence"])
-    judged(server, ["Coherence"])  # one of ours is
+    judged(server, ["Coherence"])  # a cache of this version is accepted
     with sqlite3.connect(path) as base:
         base.execute("PRAGMA user_version=9")
     base.close()
@@ -221,7 +223,7 @@ def test_a_cache_of_another_form_is_refused(server, judged, tmp_path):
         judged(server, ["Coherence"])
 
 
-def test_answers_of_another_endpoint_are_others(server, judged):
+def test_the_cache_distinguishes_endpoints(server, judged):
     judged(server, ["Coherence"])
     with serving() as other:
         judged(other, ["Coherence"])
@@ -229,19 +231,19 @@ def test_answers_of_another_endpoint_are_others(server, judged):
 
 
 def test_two_runs_on_one_cache_agree(tmp_path):
-    """Both may pay for a call that neither has an answer to yet; the first answer counts."""
+    """Both may send the same request at the same time; the first answer counts."""
     ratings = iter(range(10**6))
 
     def script(body: dict[str, Any], before: int) -> Answer:
         return Answer(json.dumps({"rating": 1 + next(ratings) % 5}), wait=0.05)
 
     rows = pl.DataFrame({"text": [f"Text {i}." for i in range(30)]})
-    found: list[Any] = []
+    results: list[Any] = []
     with serving(script) as server:
         named = {"metrics": "Coherence", "model": "m", "base_url": server.url, "concurrency": 2}
         threads = [
             threading.Thread(
-                target=lambda: found.append(ee.judge(rows, cache=str(tmp_path / "c"), **named))
+                target=lambda: results.append(ee.judge(rows, cache=str(tmp_path / "c"), **named))
             )
             for _ in range(2)
         ]
@@ -249,21 +251,21 @@ def test_two_runs_on_one_cache_agree(tmp_path):
             thread.start()
         for thread in threads:
             thread.join()
-        again = ee.judge(rows, cache=str(tmp_path / "c"), **named)
-    assert again.usage.requests == 0
-    for one in found:
-        assert one.verdicts["verdict"].to_list() == again.verdicts["verdict"].to_list()
+        repeated = ee.judge(rows, cache=str(tmp_path / "c"), **named)
+    assert repeated.usage.requests == 0
+    for one in results:
+        assert one.verdicts["verdict"].to_list() == repeated.verdicts["verdict"].to_list()
 
 
-def test_other_parameters_model_and_prompts_are_other_answers(server, judged, tmp_path):
+def test_the_cache_distinguishes_parameters_models_and_prompts(server, judged, tmp_path):
     judged(server, ["Coherence"])
     sent = len(server.requests)
     judged(server, ["Coherence"], temperature=0.5)
     judged(server, ["Coherence"], model="other")
     judged(server, ["Coherence"], parameters={"seed": 1})
     assert main(["judge", "prompts", "--out", str(tmp_path / "mine")]) == 0
-    own = tmp_path / "mine" / "coherence.toml"
-    own.write_text(own.read_text().replace("version = 1", "version = 2"), "utf-8-sig")
+    prompt = tmp_path / "mine" / "coherence.toml"
+    prompt.write_text(prompt.read_text().replace("version = 1", "version = 2"), "utf-8-sig")
     done = judged(server, ["Coherence"], prompts=str(tmp_path / "mine"))
     assert len(server.requests) == 5 * sent
     assert set(done.verdicts["prompt"]) == {"coherence/2"}
@@ -275,7 +277,7 @@ def test_other_parameters_model_and_prompts_are_other_answers(server, judged, tm
     assert server.requests[-1]["max_tokens"] == 50
 
 
-def test_prompts_of_ones_own_are_checked(tmp_path, server, judged):
+def test_custom_prompts_are_checked(tmp_path, server, judged):
     folder = tmp_path / "mine"
     folder.mkdir()
     with pytest.raises(ee.InputError, match="no prompts there"):
@@ -296,7 +298,7 @@ def test_prompts_of_ones_own_are_checked(tmp_path, server, judged):
         judged(server, ["Bias"], prompts=str(folder))
 
 
-def test_every_prompt_says_what_it_reads_and_what_to_answer(server, judged):
+def test_every_prompt_describes_its_data_and_reply(server, judged):
     judged(server, list(PLANS))
     assert len({body["messages"][0]["content"] for body in server.requests}) >= len(PLANS)
     for body in server.requests:
@@ -310,7 +312,7 @@ def test_every_prompt_says_what_it_reads_and_what_to_answer(server, judged):
         assert schema["schema"]["additionalProperties"] is False
 
 
-def test_the_command_tells_of_a_wrong_model(server, tmp_path, monkeypatch, capsys):
+def test_the_command_reports_an_unknown_model(server, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     ROWS.write_ndjson("rows.jsonl")
     error = {"message": "The model `x` does not exist", "code": "model_not_found"}
@@ -318,9 +320,9 @@ def test_the_command_tells_of_a_wrong_model(server, tmp_path, monkeypatch, capsy
     command = ["judge", "run", "rows.jsonl", "--metric", "Bias", "--model", "x", "--base-url",
                server.url, "--out", "v.parquet"]  # fmt: skip
     assert main(command) == 3  # the run failed
-    said = capsys.readouterr().err
-    assert f"at {server.url}" in said
-    assert "The model `x`" in said
+    output = capsys.readouterr().err
+    assert f"at {server.url}" in output
+    assert "The model `x`" in output
     assert not (tmp_path / "v.parquet").exists()
 
 
@@ -354,7 +356,7 @@ def test_notes_of_the_numbers_in_csv(server, tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("task", [None, "judged"])
-def test_texts_without_verdicts_are_answered_with_the_whole_command(
+def test_texts_without_verdicts_are_refused_with_a_command(
     task: str | None, tmp_path: Path
 ) -> None:
     path = tmp_path / "my answers.parquet"
@@ -370,7 +372,7 @@ def test_texts_without_verdicts_are_answered_with_the_whole_command(
     assert parsed.params["metrics"] == ("Faithfulness",)
 
 
-def test_a_metric_that_other_tasks_have_asks_for_no_judge() -> None:
+def test_a_metric_of_other_tasks_does_not_suggest_the_judge() -> None:
     table = pl.DataFrame({"answer": ["a b", "c"], "reference": ["a b", "d"]})
     assert ee.score(table, metrics=["ROUGE1"]).task == "text"
     with pytest.raises(ee.EvalengineError) as raised:

@@ -1,4 +1,4 @@
-"""What a reply says, and what is no reply: a number of the reason is not a rating."""
+"""Parsing of replies: ratings, verdicts, lists, and replies that are refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RATINGS = {
     "**Rating: 3**": 3,
     "4/5": 4,
     "4.0.": 4,
-    "2.5": 2,  # as Valor reads it
+    "2.5": 2,  # as in Valor
     "I say 4.": 4,
     "<think>1 of the {links} is weak</think> 4": 4,
     '{"reason": "2 of 3", "rating": 4}': 4,
@@ -30,7 +30,7 @@ RATINGS = {
 
 
 @pytest.mark.parametrize("text", RATINGS)
-def test_a_rating_is_read_in_its_spellings(text):
+def test_spellings_of_a_rating(text):
     (verdict,) = parse(text, PROMPTS["coherence"], {"text": "t"})
     assert verdict.word == str(RATINGS[text])
 
@@ -52,25 +52,25 @@ NO_RATINGS = [
 
 
 @pytest.mark.parametrize("text", NO_RATINGS)
-def test_a_broken_rating_is_no_number_of_its_reason(text):
+def test_numbers_of_the_reason_are_no_rating(text):
     with pytest.raises(BadReply) as raised:
         parse(text, PROMPTS["coherence"], {"text": "t"})
     assert raised.value.kind == "malformed_reply"
 
 
 @pytest.mark.parametrize(
-    ("word", "read"),
+    ("word", "parsed"),
     [("Yes", "Yes"), (" NO ", "NO"), (True, "yes"), (False, "no"), (1, "yes"), ("0", "no")],
 )
-def test_verdicts_are_read_in_their_spellings(word, read):
-    """The dialect decides what a YES is worth: Valor knows none, the others do."""
+def test_spellings_of_verdicts(word, parsed):
+    """Capitals are kept, because dialects differ: Valor does not accept YES."""
     reply = json.dumps({"verdicts": [{"reason": "", "verdict": word}]})
     (verdict,) = parse(reply, PROMPTS["bias"], {"opinions": ["o"]})
-    assert verdict.word == read
+    assert verdict.word == parsed
 
 
 @pytest.mark.parametrize("word", [0, 1, "0", "1", True, False, "true", "no"])
-def test_attributed_is_read_in_its_spellings(word):
+def test_spellings_of_attributed(word):
     reply = json.dumps({"classifications": [{"statement": "s", "attributed": word}]})
     (verdict,) = parse(reply, PROMPTS["llm_context_recall"], {})
     assert verdict.word == ("yes" if word in (1, "1", "true") else "no")
@@ -89,7 +89,7 @@ OPINIONS = '{"opinions": ["a"]}'
         f"[1] {OPINIONS}",
     ],
 )
-def test_what_stands_around_does_not_matter(text):
+def test_text_around_the_reply_is_skipped(text):
     assert parse(text, PROMPTS["opinions"], {"text": "t"}) == ["a"]
 
 
@@ -102,20 +102,20 @@ def test_what_stands_around_does_not_matter(text):
         "[1]",
     ],
 )
-def test_of_several_answers_none_counts(text):
+def test_several_answers_are_refused(text):
     with pytest.raises(BadReply):
         parse(text, PROMPTS["opinions"], {"text": "t"})
 
 
 @pytest.mark.parametrize("word", ["perhaps", "", None, 2, 1.5, ["yes"], "yes, no"])
-def test_other_words_are_no_verdicts(word):
+def test_other_words_are_refused(word):
     reply = json.dumps({"verdicts": [{"reason": "", "verdict": word}]})
     with pytest.raises(BadReply) as raised:
         parse(reply, PROMPTS["bias"], {"opinions": ["o"]})
     assert raised.value.kind == "wrong_vocabulary"
 
 
-def test_thoughts_with_braces_hide_no_reply():
+def test_thoughts_with_braces_are_skipped():
     reply = json.dumps({"opinions": ["a"]})
     for text in (
         f'<think>{{"opinions": ["x"]}} or {{ so</think>\n{reply}',
@@ -123,17 +123,17 @@ def test_thoughts_with_braces_hide_no_reply():
         reply,
     ):
         assert parse(text, PROMPTS["opinions"], {"text": "t"}) == ["a"]
-    with pytest.raises(BadReply):  # thoughts alone are no answer
+    with pytest.raises(BadReply):  # a reply within thoughts does not count
         parse(f"<think>{reply}</think>", PROMPTS["opinions"], {"text": "t"})
 
 
-def test_blank_and_repeated_items_are_nothing_to_judge():
+def test_blank_and_repeated_items_are_removed():
     reply = json.dumps({"opinions": ["", "a", "a", " ", "b"]})
     assert parse(reply, PROMPTS["opinions"], {"text": "t"}) == ["a", "b"]
 
 
-def test_a_hallucination_in_capitals_is_one_under_every_dialect(tmp_path):
-    """A plain yes is the opposite in deepeval: what was asked for is written."""
+def test_a_hallucination_in_capitals_is_the_same_under_every_dialect(tmp_path):
+    """A plain yes has the opposite meaning in deepeval, so the table has explicit words."""
     reply = json.dumps({"verdicts": [{"reason": "", "verdict": "YES"}]})
     with serving(lambda body, before: Answer(reply)) as server:
         done = ee.judge(

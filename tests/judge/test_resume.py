@@ -1,4 +1,4 @@
-"""A run that is killed goes on where it was, and pays for nothing twice."""
+"""Killed and interrupted runs, which continue from the cache."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SERVER = Path(__file__).with_name("server.py")
 
 @pytest.fixture(autouse=True)
 def interrupts() -> Iterator[None]:
-    """A job in the background ignores interrupts, and so would the commands that it starts."""
+    """Restore the handler of SIGINT, which background jobs ignore and child processes inherit."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
@@ -65,27 +65,27 @@ def test_kill_in_the_middle_of_600_requests(tmp_path):
         server.wait()
     asked = Counter(log.read_bytes().splitlines())
     assert len(asked) == 2 * rows
-    # What was under way when the process died had no answer yet: at most what may be at once.
-    again = sum(n - 1 for n in asked.values())
-    assert again <= 2 * 16
+    # Only requests that were open at a kill are repeated: at most 16 per kill.
+    repeats = sum(n - 1 for n in asked.values())
+    assert repeats <= 2 * 16
     verdicts = pl.read_parquet(tmp_path / "verdicts.parquet")
     assert verdicts["datum_id"].to_list() == list(range(rows))
     assert verdicts["status"].unique().to_list() == ["ok"]
-    assert f"{2 * rows + again - sent[-1]} requests" in done.stderr
+    assert f"{2 * rows + repeats - sent[-1]} requests" in done.stderr
 
 
 def interrupted(
     tmp_path: Path, times: int, slow: float
 ) -> tuple[subprocess.CompletedProcess[str], float, int]:
-    """A run that is interrupted while four answers are under way for so many seconds.
+    """Interrupt a run while four answers are open, which take ``slow`` seconds.
 
     Returns:
-        what it left behind; seconds from the interruption to its end; answers in the cache.
+        the finished process; seconds from the first interrupt to its end; answers in the cache.
     """
-    from judge.server import Answer, serving, well
+    from judge.server import Answer, answer_correctly, serving
 
     def script(body: dict[str, Any], before: int) -> Answer:
-        return Answer(well(body, before).text, wait=0.0 if before < 4 else slow)
+        return Answer(answer_correctly(body, before).text, wait=0.0 if before < 4 else slow)
 
     rows = pl.DataFrame({"text": [f"Text {i}." for i in range(40)], "contexts": [["c"]] * 40})
     rows.write_parquet(tmp_path / "rows.parquet")
@@ -111,44 +111,44 @@ def interrupted(
         seconds = time.monotonic() - begun
         assert len(server.requests) == 8
     with sqlite3.connect(tmp_path / "judge.sqlite") as base:
-        kept = base.execute("SELECT count(*) FROM answers").fetchone()[0]
+        cached = base.execute("SELECT count(*) FROM answers").fetchone()[0]
     base.close()
-    return subprocess.CompletedProcess(command, run.returncode, out, err), seconds, kept
+    return subprocess.CompletedProcess(command, run.returncode, out, err), seconds, cached
 
 
-def test_ctrl_c_keeps_the_answers_that_are_under_way(tmp_path):
-    done, _, kept = interrupted(tmp_path, 1, slow=1.0)
+def test_ctrl_c_waits_for_open_answers(tmp_path):
+    done, _, cached = interrupted(tmp_path, 1, slow=1.0)
     assert done.returncode == 130
-    assert kept == 8
+    assert cached == 8
     assert "waiting for answers" in done.stderr
     assert "in judge.sqlite" in done.stderr
     assert not (tmp_path / "v.parquet").exists()
 
 
 def test_a_second_ctrl_c_ends_at_once(tmp_path):
-    done, seconds, kept = interrupted(tmp_path, 2, slow=3.0)
+    done, seconds, cached = interrupted(tmp_path, 2, slow=3.0)
     assert done.returncode == 130
-    assert seconds < 2.5  # the answers take three
-    assert kept == 4
+    assert seconds < 2.5  # the answers take 3 s
+    assert cached == 4
 
 
 @pytest.mark.slow
-def test_all_that_may_be_asked_at_once_are(tmp_path):
-    """192 requests, 64 at once: none is answered before 64 are asked, three times over.
+def test_the_allowed_concurrency_is_used(tmp_path):
+    """192 requests, 64 at once: a barrier answers only when 64 are open.
 
-    How near to the floor of time that comes, benchmarks/judged.py measures.
+    benchmarks/judged.py compares the time with its lower bound.
     """
-    from judge.server import Answer, serving, well
+    from judge.server import Answer, answer_correctly, serving
 
     import evalengine as ee
 
     table = pl.DataFrame({"text": [f"Text {i}." for i in range(192)], "contexts": [["c"]] * 192})
-    together = threading.Barrier(64, timeout=20)
+    barrier = threading.Barrier(64, timeout=20)
 
     def script(body: dict[str, Any], before: int) -> Answer:
-        with suppress(threading.BrokenBarrierError):  # where so many never are: told below
-            together.wait()
-        return well(body, before)
+        with suppress(threading.BrokenBarrierError):  # asserted below
+            barrier.wait()
+        return answer_correctly(body, before)
 
     with serving(script) as server:
         done = ee.judge(
@@ -156,5 +156,5 @@ def test_all_that_may_be_asked_at_once_are(tmp_path):
             cache=str(tmp_path / "c"), concurrency=64,
         )  # fmt: skip
         assert server.most == 64
-    assert not together.broken
+    assert not barrier.broken
     assert done.usage.requests == 192

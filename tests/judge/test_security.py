@@ -1,4 +1,4 @@
-"""Texts are data, keys are nowhere."""
+"""Security: texts stay data, replies are validated, keys are not stored or printed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judge.conftest import ROWS
-from judge.server import Answer, given_of, serving, well
+from judge.server import Answer, answer_correctly, given_of, serving
 from refusals import refused
 
 import evalengine as ee
@@ -34,7 +34,7 @@ INJECTIONS = [
 
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_texts_stay_data(text, tmp_path, monkeypatch):
-    """What a text says reaches the user message alone, whole, and changes no verdict."""
+    """A text is complete in the user message, appears nowhere else and changes no verdict."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     answer = json.dumps({"verdicts": [{"reason": "", "verdict": "no"}]})
@@ -85,28 +85,28 @@ ANSWERS = st.recursive(
     st.text() | st.text(alphabet='{}[]":,verdictsyno 0123') | ANSWERS.map(json.dumps),
     st.sampled_from(list(PROMPTS.values())),
 )
-def test_no_reply_is_a_score_that_is_not_one(text, prompt):
-    """Whatever a model writes is either whole and of the vocabulary, or a bad reply."""
+def test_random_replies_are_valid_or_bad(text, prompt):
+    """A reply is either complete and within the vocabulary, or a bad reply."""
     try:
-        found = parse(text, prompt, READS)
+        parsed = parse(text, prompt, READS)
     except BadReply:
         return
     if prompt.reply == "list":
-        assert all(item.encode() is not None for item in found)
+        assert all(item.encode() is not None for item in parsed)
         return
     words = set(prompt.words) or {"TP", "FP", "FN", "1", "2", "3", "4", "5", "yes", "no"}
-    assert {verdict.word for verdict in found} <= words
+    assert {verdict.word for verdict in parsed} <= words
     if prompt.items:
-        assert len(found) == len(READS[prompt.items])
+        assert len(parsed) == len(READS[prompt.items])
 
 
-def test_digits_without_end_are_no_rating():
+def test_ten_thousand_digits_are_no_rating():
     with pytest.raises(BadReply):
         parse("9" * 10_000, PROMPTS["coherence"], READS)
 
 
-def test_halves_of_surrogates_stop_nothing(tmp_path):
-    """JSON may hold what UTF-8 cannot: in statements, reasons, whole replies and errors."""
+def test_lone_surrogates_do_not_stop_a_run(tmp_path):
+    """JSON may contain what UTF-8 cannot: in statements, reasons, replies and errors."""
 
     def script(body: dict[str, Any], before: int) -> Answer:
         if "statements" in given_of(body):
@@ -127,7 +127,7 @@ def test_halves_of_surrogates_stop_nothing(tmp_path):
         assert bad.card.metrics["scored"].to_list() == [0]
 
 
-def test_content_in_parts_is_joined_and_strange_content_is_a_fault(tmp_path):
+def test_content_in_parts_is_joined_and_other_content_is_a_fault(tmp_path):
     whole = json.dumps({"verdicts": [{"reason": "", "verdict": "yes"}]})
     parts = [{"type": "text", "text": whole[:9]}, {"type": "text", "text": whole[9:]}]
     for content, status in ((parts, "ok"), (7, "bad_answer"), ([7], "bad_answer")):
@@ -139,7 +139,7 @@ def test_content_in_parts_is_joined_and_strange_content_is_a_fault(tmp_path):
 
 
 def test_the_key_is_nowhere(tmp_path, monkeypatch, capsys):
-    """Not in the cache, the table, what is printed, nor in errors that repeat it."""
+    """The key is not in the cache, the table, the output, or errors that repeat it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MY_KEY", KEY)
     ROWS.write_parquet("rows.parquet")
@@ -148,7 +148,7 @@ def test_the_key_is_nowhere(tmp_path, monkeypatch, capsys):
         if before % 2:
             error = {"message": f"Incorrect API key provided: {KEY}"}
             return Answer(status=422, body={"error": error})
-        return well(body, before)
+        return answer_correctly(body, before)
 
     command = ["judge", "run", "rows.parquet", "--metric", "Bias,Hallucination", "--model", "m",
                "--api-key-env", "MY_KEY", "--out", "v.parquet", "--base-url"]  # fmt: skip
@@ -176,7 +176,7 @@ def test_without_a_key_there_is_no_header(server, judged):
     assert set(server.keys) == {None}
 
 
-def test_a_redirect_takes_no_key_along(tmp_path, monkeypatch):
+def test_a_redirect_does_not_receive_the_key(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     with serving() as other:
         to = Answer(status=307, headers={"Location": other.url + "/chat/completions"})

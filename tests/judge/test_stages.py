@@ -1,4 +1,4 @@
-"""From rows to verdicts to numbers, for every metric."""
+"""Judging of every metric: rows to verdicts to numbers."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ EXPECTED = {
     "LLMContextRecall": {"a": 1.0, "b": 1.0, "c": 0.0},
     "FactualCorrectness": {"a": 2 / 3, "b": 2 / 3, "c": 1.0},
 }
-"""By hand, of a judge that says yes to everything without "not" in it."""
+"""Calculated by hand, for a judge that answers no to items with "not" and yes otherwise."""
 
 
 def test_every_metric_from_rows_to_numbers(server, judged, tmp_path):
     out = tmp_path / "verdicts.parquet"
     done = judged(server, list(PLANS), out=out)
     for metric, expected in EXPECTED.items():
-        found = values(done, metric)
-        assert found == {name: pytest.approx(value) for name, value in expected.items()}, metric
-    again = ee.score(out, task="judged")
-    assert again.metrics.drop("parameters").equals(done.card.metrics.drop("parameters"))
+        result = values(done, metric)
+        assert result == {name: pytest.approx(value) for name, value in expected.items()}, metric
+    loaded = ee.score(out, task="judged")
+    assert loaded.metrics.drop("parameters").equals(done.card.metrics.drop("parameters"))
     assert done.usage.requests == len(server.requests)
     tokens = done.verdicts.select(pl.col("input_tokens", "output_tokens").sum()).row(0)
     assert tokens == (done.usage.input_tokens, done.usage.output_tokens)
@@ -61,18 +61,18 @@ def test_a_second_run_sends_nothing(server, judged):
     assert second.verdicts.equals(first.verdicts)
 
 
-def test_offline_uses_the_cache_alone(server, judged):
+def test_offline_uses_only_the_cache(server, judged):
     first = judged(server, ["Bias"])
     offline = judged(server, ["Bias"], offline=True)
     assert offline.verdicts.equals(first.verdicts)
     lone = judged(server, ["Toxicity"], offline=True)
-    # The opinions are those of Bias, so that only verdicts are missing.
+    # The opinions are cached by Bias, so only verdicts are missing.
     assert lone.verdicts["status"].to_list() == ["not_answered"] * 3
     noted(lone.card, "coverage", metric="Toxicity", count=3, rows=3)
 
 
-def test_equal_calls_are_asked_once(server, judged):
-    """Statements of the text serve two metrics, opinions two others."""
+def test_equal_requests_are_sent_once(server, judged):
+    """Two metrics share statements of the text, two others opinions."""
     done = judged(server, ["AnswerRelevance", "AnswerCorrectness", "Bias", "Toxicity"])
     bodies = [json.dumps(body, sort_keys=True) for body in server.requests]
     assert len(bodies) == len(set(bodies))
@@ -83,7 +83,7 @@ def test_precision_needs_no_second_pass(server, judged):
     judged(server, ["FactualCorrectness"], mode="precision")
     premises = [given_of(body) for body in server.requests]
     texts = {given["text"] for given in premises if "text" in given}
-    assert texts == set(ROWS["text"])  # no reference was taken apart
+    assert texts == set(ROWS["text"])  # claims are extracted only from the texts
     assert {g["premise"] for g in premises if "premise" in g} == {
         one for references in ROWS["reference"] for one in references
     }
@@ -91,10 +91,10 @@ def test_precision_needs_no_second_pass(server, judged):
 
 @pytest.mark.parametrize("atomicity", ["low", "high"])
 @pytest.mark.parametrize("coverage", ["low", "high"])
-def test_the_four_ways_to_take_claims_apart(server, judged, atomicity, coverage):
+def test_atomicity_and_coverage_select_the_prompt_of_claims(server, judged, atomicity, coverage):
     done = judged(server, ["FactualCorrectness"], atomicity=atomicity, coverage=coverage)
-    told = json.loads(done.card.metrics["parameters"][0])
-    assert (told["atomicity"], told["coverage"]) == (atomicity, coverage)
+    parameters = json.loads(done.card.metrics["parameters"][0])
+    assert (parameters["atomicity"], parameters["coverage"]) == (atomicity, coverage)
     asked = {body["messages"][0]["content"] for body in server.requests}
     others = [
         (a, c) for a in ("low", "high") for c in ("low", "high") if (a, c) != (atomicity, coverage)
@@ -111,17 +111,17 @@ def test_the_four_ways_to_take_claims_apart(server, judged, atomicity, coverage)
 
 
 def test_judgments_vote(tmp_path):
-    """Of three judgments the second and third say no: most of them decide."""
+    """Two of three judgments say no, and the majority decides."""
     from judge.server import Answer, reply
 
     def script(body: dict[str, Any], before: int) -> Answer:
-        found = reply(body)
-        if "verdicts" in found and counts.setdefault(json.dumps(given_of(body)), 0) > 0:
-            for verdict in found["verdicts"]:
+        content = reply(body)
+        if "verdicts" in content and counts.setdefault(json.dumps(given_of(body)), 0) > 0:
+            for verdict in content["verdicts"]:
                 verdict["verdict"] = "no"
-        if "verdicts" in found:
+        if "verdicts" in content:
             counts[json.dumps(given_of(body))] += 1
-        return Answer(json.dumps(found))
+        return Answer(json.dumps(content))
 
     counts: dict[str, int] = {}
     with serving(script) as server:
@@ -141,12 +141,12 @@ def test_judgments_vote(tmp_path):
 
 
 def test_hallucination_means_the_same_under_every_dialect(server, judged):
-    """deepeval's yes is our no; the table says what is meant."""
+    """A yes in deepeval is our no, so the table has explicit words."""
     value = judged(server, ["Hallucination"]).card.value("Hallucination")
     old = judged(server, ["Hallucination"], scoring={"dialect": "deepeval-4.1"})
     new = judged(server, ["Hallucination"], scoring={"dialect": "deepeval-4.3"})
     assert value == pytest.approx(0.75)
-    # There the row without contexts is 0, and 1.
+    # There the row without contexts is 0 in version 4.1 and 1 in version 4.3.
     assert old.card.value("Hallucination") == pytest.approx(1.5 / 3)
     assert new.card.value("Hallucination") == pytest.approx((0.0 + 0.5 + 1.0) / 3)
     assert (old.card.directions, new.card.directions) == (
@@ -155,7 +155,7 @@ def test_hallucination_means_the_same_under_every_dialect(server, judged):
     )
 
 
-def test_references_as_a_table_of_their_own(server, judged):
+def test_references_in_a_separate_table(server, judged):
     rows = ROWS.drop("reference")
     references = ROWS.select("datum_id", pl.col("reference").alias("text")).explode("text")
     one = judged(server, ["AnswerCorrectness"])
@@ -170,7 +170,7 @@ def test_a_reference_may_be_a_string(server, judged):
     assert done.verdicts["datum_id"].to_list() == [0, 1, 2]
 
 
-def test_null_texts_are_errors_and_empty_ones_are_nothing(server, judged):
+def test_null_texts_are_errors_and_empty_texts_are_not(server, judged):
     rows = pl.DataFrame({"text": [None, "", "  "]}, schema={"text": pl.String})
     done = judged(server, ["Bias", "Coherence"], data=rows)
     assert server.requests == []
@@ -186,8 +186,8 @@ def test_null_texts_are_errors_and_empty_ones_are_nothing(server, judged):
 
 
 @pytest.mark.parametrize("kind", [Failed, NotAnswered])
-def test_a_list_that_failed_ahead_of_an_unanswered_one_fails_in_its_turn(kind):
-    """The row's own text is unanswered while the extraction from a ground truth failed before."""
+def test_an_unanswered_step_precedes_a_failed_one(kind):
+    """The extraction from the text is unanswered, and that from a ground truth failed."""
     metric = "FactualCorrectness"
     row = Row("a", {"query": "q", TEXT: "some text", "contexts": None}, ("a truth",))
     plan = PLANS[metric]

@@ -1,4 +1,4 @@
-"""Judging until a gate is decided."""
+"""Judging of random rows until a gate is decided."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ def test_rows_are_judged_until_the_gate_holds(tmp_path: Path) -> None:
         )
         value = whole.card.value("Hallucination")
         sent = len(server.requests)
-        found = run(server, tmp_path, f"Hallucination <= {min(1, value + 0.2)} always")
+        done = run(server, tmp_path, f"Hallucination <= {min(1, value + 0.2)} always")
         some = len(server.requests) - sent
-    n = found.card.metrics["scored"][0]
+    n = done.card.metrics["scored"][0]
     assert 50 <= n < N
     assert some == n
-    ids = found.verdicts["datum_id"].unique()
-    assert ids.sort().to_list() == found.verdicts["datum_id"].unique(maintain_order=True).to_list()
+    ids = done.verdicts["datum_id"].unique()
+    assert ids.sort().to_list() == done.verdicts["datum_id"].unique(maintain_order=True).to_list()
     assert ids.max() > N // 2  # not the first rows
-    values = found.card.per_datum["value"].to_numpy()
-    ends = betting(np.array(counted(values, (0.0, 1.0))), 0.95)
-    assert f"[{ends[0]:.4f}, {ends[1]:.4f}]" in found.notes[-1]
-    assert f"{n} rows of {N} judged" in found.notes[-1]
+    values = done.card.per_datum["value"].to_numpy()
+    lower, upper = betting(np.array(counted(values, (0.0, 1.0))), 0.95)
+    assert f"[{lower:.4f}, {upper:.4f}]" in done.notes[-1]
+    assert f"{n} rows of {N} judged" in done.notes[-1]
 
 
-def test_or_cannot_be_shown(tmp_path: Path) -> None:
+def test_rows_are_judged_until_the_gate_cannot_be_shown(tmp_path: Path) -> None:
     with serving() as server:
         sides = [
             run(server, tmp_path, gate)
@@ -59,12 +59,12 @@ def test_or_cannot_be_shown(tmp_path: Path) -> None:
     assert any("cannot be shown" in one.notes[-1] for one in sides if one.notes)
 
 
-def test_an_undecided_gate_judges_all(tmp_path: Path) -> None:
+def test_an_undecided_gate_judges_all_rows(tmp_path: Path) -> None:
     few = ROWS.head(60)
     with serving() as server:
-        found = run(server, tmp_path, "Hallucination <= 1 always", few.head(3))
-        assert found.card.metrics["support"][0] == 3
-        assert not any("judged" in note for note in found.notes)
+        done = run(server, tmp_path, "Hallucination <= 1 always", few.head(3))
+        assert done.card.metrics["support"][0] == 3
+        assert not any("judged" in note for note in done.notes)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,6 +91,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         ("Halucination >= 0.5 always", "unknown_name"),
     ],
 )
-def test_what_is_refused(gate: str, code: str) -> None:
+def test_gates_that_are_refused(gate: str, code: str) -> None:
     with refused(code):
         until(gate, OPTIONS)

@@ -1,4 +1,4 @@
-"""Replies that valor-lite was given, in its order: read by our parser, scored by its dialect."""
+"""Recorded replies of valor-lite and Valor, parsed here and scored by the dialect."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ KEYS = {"SummaryCoherence": "rating", "Coherence": "rating"}
 
 
 def scripted(replies: list[Any]) -> Any:
-    """Answers calls in order; a reply that cannot be used is not asked for again."""
-    left: Iterator[Any] = iter(replies)
+    """Return a function that answers calls in order, without repeats after bad replies."""
+    remaining: Iterator[Any] = iter(replies)
 
     def ask(name: str, given: dict[str, Any], judgment: int) -> list[Any]:
-        found = next(left)
-        text = found if isinstance(found, str) else json.dumps(found)
+        answer = next(remaining)
+        text = answer if isinstance(answer, str) else json.dumps(answer)
         try:
             return parse(text, PROMPTS[name], given)
         except BadReply as error:
@@ -44,7 +44,7 @@ def scored(metric: str, inputs: dict[str, Any], replies: list[Any]) -> tuple[flo
     references = tuple(inputs.get("groundtruths", inputs.get("groundtruth_context")) or ())
     row = Row(0, given, references)
     if given["text"] == "":
-        replies = replies[1:]  # an empty text has no statements, which we need not ask
+        replies = replies[1:]  # no request is needed for an empty text
     records = judge_row(row, Asked(metric), scripted(replies))
     table = verdict_table([row], [Outcome(records, Spent())])
     card = ee.score(table, task="judged", metrics=[metric], dialect="valor")
@@ -95,7 +95,7 @@ def test_valor_llm_guided(case: dict[str, Any]) -> None:
         assert value == pytest.approx(case["expected"], abs=1e-15)
 
 
-def test_the_shape_of_valor() -> None:
+def test_the_format_of_valor() -> None:
     table = pl.DataFrame(
         {
             "datum_id": ["x", "x", "y", "z"],

@@ -1,4 +1,4 @@
-"""The judge stage's table: its tokens and prompts, and the time it takes."""
+"""Table of verdicts: tokens, prompts, time, atomic write."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def outcomes(n: int) -> tuple[list[Row], list[Outcome]]:
     return rows, made
 
 
-def test_tokens_stand_once_and_all_prompts_are_named():
+def test_tokens_are_counted_once_and_all_prompts_are_named():
     table = verdict_table(*outcomes(2))
     assert table["datum_id"].to_list() == [0, 0, 1, 1]
     assert table["input_tokens"].to_list() == [110, None, 10, None]
@@ -33,12 +33,12 @@ def test_tokens_stand_once_and_all_prompts_are_named():
     assert set(table["prompt"]) == {"opinions/1, bias/1"}
 
 
-def test_no_rows_make_an_empty_table_of_the_same_columns():
+def test_no_rows_make_an_empty_table_with_the_same_columns():
     assert verdict_table([], []).columns == verdict_table(*outcomes(1)).columns
 
 
-def test_the_table_takes_time_in_proportion_to_its_rows():
-    """Eight times the rows: 64 times as long where each row looks through all before it."""
+def test_time_is_linear_in_the_number_of_rows():
+    """Eight times the rows would take 64 times as long if time were quadratic."""
 
     def seconds(n: int) -> float:
         given = outcomes(n)
@@ -51,7 +51,7 @@ def test_the_table_takes_time_in_proportion_to_its_rows():
     assert seconds(16_000) < 24 * max(small, 0.005)
 
 
-def test_a_table_that_fails_half_way_leaves_what_was_there(tmp_path, monkeypatch):
+def test_a_failed_write_keeps_the_old_table(tmp_path, monkeypatch):
     target = tmp_path / "v.parquet"
     write_whole(pl.DataFrame({"a": [1]}), target)
 

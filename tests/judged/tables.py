@@ -1,4 +1,4 @@
-"""Tables of verdicts for tests."""
+"""Makers of verdict tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCHEMA = {
 
 
 def table(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
-    """A table of verdicts; columns that a row leaves out are null."""
+    """Make a table of verdicts; missing columns of a row are null."""
     full = [{name: row.get(name) for name in SCHEMA} for row in rows]
     return pl.DataFrame(full, schema=SCHEMA)
 
@@ -36,7 +36,7 @@ def listed(
     reference: int = 0,
     judgment: int = 0,
 ) -> list[dict[str, Any]]:
-    """Rows of one list of verdicts; of an empty list one row of status empty."""
+    """Make the rows of a list of verdicts, or one row with status ``empty`` for an empty list."""
     same = {
         "datum_id": datum,
         "metric": metric,

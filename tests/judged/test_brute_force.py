@@ -1,4 +1,4 @@
-"""Metrics that judge both sides, held against their definition in plain Python."""
+"""Metrics of both sides, compared with their definition in plain Python."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_best_ground_truth_counts(datums, metric, beta, random):
     rows = rows_of(metric, datums)
     random.shuffle(rows)
     card = ee.score(pl.DataFrame(rows), task="judged", beta=beta)
-    found = dict(card.per_datum.select("datum_id", "value").iter_rows())
+    results = dict(card.per_datum.select("datum_id", "value").iter_rows())
     for datum, references in enumerate(datums):
         values = [
             FORMULAS[metric](
@@ -62,5 +62,5 @@ def test_the_best_ground_truth_counts(datums, metric, beta, random):
             )
             for sides in references
         ]
-        known = [value for value in values if value is not None]
-        assert found[datum] == (pytest.approx(max(known)) if known else None)
+        defined = [value for value in values if value is not None]
+        assert results[datum] == (pytest.approx(max(defined)) if defined else None)

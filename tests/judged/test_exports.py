@@ -1,4 +1,4 @@
-"""Judged metrics in other tools' shapes: whose row is whose, and what a tool has no name for."""
+"""Exports of judged metrics to other tools: ids, order of rows, unknown metrics."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from refusals import refused
 import evalengine as ee
 
 
-def test_exports_keep_the_order_of_the_rows_and_say_whose_they_are(tmp_path: Path) -> None:
-    """Zipped with the data set, every row has its own scores; saved and loaded, too."""
+def test_exports_keep_ids_and_the_order_of_rows(tmp_path: Path) -> None:
+    """Rows match the order of the data set, also after saving and loading."""
     ids = ["m", "b", "z", "a"]
     rows = [row for i, one in enumerate(ids) for row in listed("Faithfulness", [1, i % 2], datum=i)]
     given = table(rows).with_columns(datum_id=pl.Series(ids).gather([r["datum_id"] for r in rows]))
@@ -25,7 +25,7 @@ def test_exports_keep_the_order_of_the_rows_and_say_whose_they_are(tmp_path: Pat
         assert made.ids == ids
 
 
-def test_similarity_has_ragas_shape_in_the_order_of_rows():
+def test_similarity_is_exported_to_ragas_in_the_order_of_rows():
     rows = pl.DataFrame(
         {
             "datum_id": [7, 3, 5],
@@ -38,6 +38,6 @@ def test_similarity_has_ragas_shape_in_the_order_of_rows():
     card = ee.score(rows, metrics=["SemanticSimilarity"])
     with refused("no_metric_shown", ee.ResultError):
         card.to_valor()
-    found = card.to_ragas()
-    by_id = dict(zip(found.ids, found, strict=True))
+    exported = card.to_ragas()
+    by_id = dict(zip(exported.ids, exported, strict=True))
     assert {key: row["semantic_similarity"] for key, row in by_id.items()} == {7: 1, 3: 0, 5: -1}

@@ -1,4 +1,4 @@
-"""Human labels of a judge's rows: known answers, a slow reference, and what is refused."""
+"""Human labels of judged rows: known values, a slow reference, refusals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROWS, LABELS = 600, 120
 
 
 def verdicts(n: int = ROWS, seed: int = 1) -> tuple[pl.DataFrame, np.ndarray[Any, Any]]:
-    """A table of verdicts, and the truth of its rows."""
+    """Make a table of verdicts and the true labels of its rows."""
     rng = np.random.default_rng(seed)
     truth = rng.random(n) < 0.7
     judge = np.where(truth, rng.random(n) < 0.92, rng.random(n) > 0.75)
@@ -60,10 +60,10 @@ def codes(card: Any) -> list[str]:
 
 
 def slow(f: Any, y: Any, place: Any, cluster: Any, kish: bool) -> tuple[float, float]:
-    """PPI++ by its definition: estimate, and half of its interval.
+    """Compute PPI++ by its definition: the estimate and half the width of its interval.
 
     Args:
-        kish: few influences may decide the degrees of freedom.
+        kish: limit the degrees of freedom by Kish's effective number of rows.
     """
     n, rows = len(place), len(f)
     rest = [i for i in range(rows) if i not in set(place)]
@@ -96,7 +96,7 @@ def slow(f: Any, y: Any, place: Any, cluster: Any, kish: bool) -> tuple[float, f
 
 @settings(max_examples=40)
 @given(st.integers(0, 10_000), st.booleans(), st.booleans())
-def test_corrected_means_are_those_of_the_definition(seed, binary, clustered):
+def test_corrected_means_match_the_definition(seed, binary, clustered):
     rng = np.random.default_rng(seed)
     n, others = int(rng.integers(25, 60)), int(rng.integers(5, 90))
     rows = n + others
@@ -106,16 +106,16 @@ def test_corrected_means_are_those_of_the_definition(seed, binary, clustered):
     place = np.sort(rng.choice(rows, n, replace=False))
     cluster = rng.integers(0, 20, rows) if clustered else np.arange(rows)
     data = Labelled(f, place, y[place], cluster=cluster if clustered else None, binary=binary)
-    found = human.corrected(data, (-math.inf, math.inf))
+    result = human.corrected(data, (-math.inf, math.inf))
     value, half = slow(f.tolist(), y[place].tolist(), place.tolist(), cluster.tolist(), binary)
-    assert found.value == pytest.approx(value, abs=1e-12)
+    assert result.value == pytest.approx(value, abs=1e-12)
     if human.too_few(data):
-        assert math.isnan(found.lower)
+        assert math.isnan(result.lower)
     else:
-        assert found.upper - found.value == pytest.approx(half, rel=1e-10)
+        assert result.upper - result.value == pytest.approx(half, rel=1e-10)
 
 
-def test_equal_weights_and_one_row_per_cluster_change_nothing_but_the_degrees_of_freedom():
+def test_equal_weights_and_single_row_clusters_keep_the_values():
     f = TABLE["verdict"].eq("yes").cast(float).to_numpy()
     y = TRUTH[CHOSEN].astype(float)
     kind = {"verdicts": True, "binary": True}
@@ -131,13 +131,13 @@ def test_equal_weights_and_one_row_per_cluster_change_nothing_but_the_degrees_of
 
 
 def test_known_agreement():
-    """20 and 15 of 50 agree: kappa 0.4, from Cohen's example of two readers of 50 applications."""
+    """A common example of Cohen's kappa: 20 and 15 of 50 applications agree, kappa 0.4."""
     f = np.repeat([1.0, 1.0, 0.0, 0.0], [20, 5, 10, 15])
     y = np.repeat([1.0, 0.0, 1.0, 0.0], [20, 5, 10, 15])
     data = Labelled(f, np.arange(50), y)
-    found = human.kappa(data)
-    assert found.value == pytest.approx(0.4)
-    assert found.se == pytest.approx(0.127, abs=5e-4)
+    result = human.kappa(data)
+    assert result.value == pytest.approx(0.4)
+    assert result.se == pytest.approx(0.127, abs=5e-4)
     sensitivity = human.proportion(data, data.own == 1, data.label == 1)
     assert (sensitivity.value, sensitivity.n) == (20 / 30, 30)
 
@@ -153,23 +153,23 @@ def test_known_alpha():
     ]
     cells = [(u, v) for coder in table for u, v in enumerate(coder) if v is not None]
     unit, value = (np.array(one) for one in zip(*cells, strict=True))
-    found = human.alpha(unit, value.astype(float))
-    assert found.value == pytest.approx(0.849, abs=5e-4)
-    assert found.n == 11  # the last unit has one label
+    result = human.alpha(unit, value.astype(float))
+    assert result.value == pytest.approx(0.849, abs=5e-4)
+    assert result.n == 11  # the last unit has one label
 
 
 def test_known_rogan_gladen():
-    """Share 0.4 of 1,000 others, sensitivity 0.9 of 100 and specificity 0.8 of 50 labels."""
+    """Share 0.4 of 1,000 unlabelled rows; sensitivity 0.9 of 100, specificity 0.8 of 50 labels."""
     f = np.concatenate([np.repeat([1.0, 0.0, 1.0, 0.0], [90, 10, 10, 40]), np.zeros(1000)])
     f[150:550] = 1
     y = np.repeat([1.0, 0.0], [100, 50])
     data = Labelled(f, np.arange(150), y)
     sides = [human.proportion(data, data.own == one, data.label == one) for one in (1.0, 0.0)]
-    found = human.rogan_gladen(data, *sides)
+    result = human.rogan_gladen(data, *sides)
     value = (0.4 + 0.8 - 1) / 0.7
     variance = 0.4 * 0.6 / 1000 + value**2 * 0.09 / 100 + (1 - value) ** 2 * 0.16 / 50
-    assert found.value == pytest.approx(value)
-    assert found.se == pytest.approx(math.sqrt(variance) / 0.7)
+    assert result.value == pytest.approx(value)
+    assert result.se == pytest.approx(math.sqrt(variance) / 0.7)
 
 
 @pytest.mark.parametrize("annotated", [False, True])
@@ -197,8 +197,8 @@ def test_values_and_verdicts_are_the_same_labels(annotated):
     assert ee.score(TABLE, human=booleans).metrics.equals(a.metrics)
 
 
-def test_annotators_without_a_majority_leave_the_row_out():
-    """The order of the table decides nothing."""
+def test_rows_without_a_majority_of_annotators_are_skipped():
+    """The order of the table does not matter."""
     other = HUMAN.with_columns(
         value=pl.when(pl.col("datum_id") % 5 == 0).then(0).otherwise("value")
     )
@@ -206,12 +206,12 @@ def test_annotators_without_a_majority_leave_the_row_out():
         [HUMAN.with_columns(annotator=pl.lit("x")), other.with_columns(annotator=pl.lit("y"))]
     )
     tied = int((HUMAN["value"] != other["value"]).sum())
-    card, again = (ee.score(TABLE, human=one) for one in (both, both.reverse()))
+    card, other_card = (ee.score(TABLE, human=one) for one in (both, both.reverse()))
     assert tied > 0
     (note,) = [one for one in card.findings if one.code == "labels_tied"]
     assert note.count == tied
     assert row(card, "labels")["support"] == LABELS - tied
-    assert row(card, "labels")["value"] == row(again, "labels")["value"]
+    assert row(card, "labels")["value"] == row(other_card, "labels")["value"]
 
 
 @pytest.mark.parametrize("value", [5, -1])
@@ -225,8 +225,8 @@ def test_rows_of_the_scorecard(tmp_path):
     card = ee.score(TABLE, human=HUMAN, by="topic")
     judge = TABLE["verdict"].eq("yes").to_numpy()
     agreed = judge[CHOSEN] == TRUTH[CHOSEN]
-    found = row(card, "agreement")
-    assert (found["value"], found["support"]) == (pytest.approx(agreed.mean()), LABELS)
+    result = row(card, "agreement")
+    assert (result["value"], result["support"]) == (pytest.approx(agreed.mean()), LABELS)
     assert card.value("Bias") == pytest.approx(judge.mean())
     one = card.metrics.filter(statistic="labels", slice_value="a")
     inside = CHOSEN[CHOSEN % 3 == 0]
@@ -237,9 +237,9 @@ def test_rows_of_the_scorecard(tmp_path):
     assert note.count == LABELS
     assert note.facts["others"] == ROWS - LABELS
     card.save(tmp_path / "run")
-    again = ee.load(tmp_path / "run")
-    assert again.metrics.equals(card.metrics)
-    assert again.to_label.equals(card.to_label)
+    other_card = ee.load(tmp_path / "run")
+    assert other_card.metrics.equals(card.metrics)
+    assert other_card.to_label.equals(card.to_label)
 
 
 def test_the_order_of_rows_and_buckets_change_nothing(tmp_path):
@@ -256,7 +256,7 @@ def test_the_order_of_rows_and_buckets_change_nothing(tmp_path):
 
 @pytest.mark.parametrize("how", [{"by": ["talk"]}, {"cluster": "talk"}])
 def test_slices_and_clusters_of_tallies_on_disk(tmp_path, monkeypatch, how):
-    """A few talks are missing, so that codes of groups include none."""
+    """Some talks are null, so group codes include a missing value."""
     in_buckets(monkeypatch)
     tune(kept_bytes=1)
     talk = pl.when(pl.col("datum_id") % 7 > 0).then(pl.col("talk").cast(pl.String))
@@ -281,14 +281,14 @@ def test_few_labels_have_no_corrected_interval():
 
 def test_a_row_without_a_cluster_is_a_cluster():
     talk = pl.when(pl.col("datum_id") % 2 == 0).then(pl.col("talk").cast(pl.String))
-    alone = pl.format("z{}", pl.col("datum_id").cast(pl.String).str.zfill(4))
+    own_name = pl.format("z{}", pl.col("datum_id").cast(pl.String).str.zfill(4))
     rows = TABLE.with_columns(talk=talk)
-    named = rows.with_columns(pl.col("talk").fill_null(alone))
+    named = rows.with_columns(pl.col("talk").fill_null(own_name))
     one, other = (ee.score(each, human=HUMAN, cluster="talk").metrics for each in (rows, named))
     assert one.equals(other)
 
 
-def test_labels_that_are_no_random_sample_are_a_warning():
+def test_labels_of_a_biased_sample_are_a_warning():
     judge = TABLE["verdict"].eq("yes").to_numpy()
     chosen = np.sort(np.concatenate([np.flatnonzero(~judge)[:60], np.flatnonzero(judge)[:60]]))
     card = ee.score(TABLE, human=labels_of(TRUTH, chosen))
@@ -307,10 +307,10 @@ def test_labels_that_are_no_random_sample_are_a_warning():
 
 def test_a_judge_that_guesses_is_a_warning():
     labels = HUMAN.with_columns(value=1 - pl.col("value"))
-    (found,) = [
+    (result,) = [
         one for one in ee.score(TABLE, human=labels).findings if one.code == "judge_by_chance"
     ]
-    assert found.severity == "warning"
+    assert result.severity == "warning"
     assert "judge_by_chance" not in codes(ee.score(TABLE, human=HUMAN))
 
 
@@ -337,11 +337,11 @@ def test_rows_to_label_are_stratified_and_can_be_given_back():
     filled = frame.with_columns(
         pl.Series("value", TRUTH[frame["datum_id"].to_numpy()].astype(float))
     )
-    again = ee.score(TABLE, human=filled)
-    assert "labels_not_random" not in codes(again)
-    assert row(again, "corrected")["support"] == 80 + LABELS
-    assert again.value("Bias", statistic="corrected") == pytest.approx(
-        again.value("Bias", statistic="labels")
+    other_card = ee.score(TABLE, human=filled)
+    assert "labels_not_random" not in codes(other_card)
+    assert row(other_card, "corrected")["support"] == 80 + LABELS
+    assert other_card.value("Bias", statistic="corrected") == pytest.approx(
+        other_card.value("Bias", statistic="labels")
     )
     first = ee.score(TABLE, label_next=40).to_label
     assert first["value"].null_count() == 40
@@ -351,7 +351,7 @@ def test_rows_to_label_are_stratified_and_can_be_given_back():
 
 
 def test_allotted_labels_minimise_the_variance():
-    """Every other allocation of so few labels has a variance that is no smaller."""
+    """No other allocation of 15 labels has a smaller variance."""
     size, spread = np.array([40, 25, 10]), np.array([0.1, 0.4, 0.3])
     labelled = np.array([3, 2, 1])
     made = human.allotted(size, spread, labelled, 9) + labelled
@@ -367,7 +367,7 @@ def test_allotted_labels_minimise_the_variance():
 
 
 def test_more_labels_halve_the_interval():
-    """The same rows with so many more labels have about half the interval."""
+    """With the suggested number of additional labels, the interval is about half as wide."""
     table, truth = verdicts(40_000, 5)
     order = np.random.default_rng(6).permutation(40_000)
     f = table["verdict"].eq("yes").cast(float).to_numpy()
@@ -404,32 +404,32 @@ def test_ratings_are_correlated():
 
 
 def test_ratings_of_1_are_no_verdicts():
-    """An interval of verdicts would end at 1, below every other rating."""
+    """As verdicts they would have an interval below 1, outside the range of ratings."""
     judge = np.where(np.arange(200) % 9 == 0, 2, 1)
     table = pl.DataFrame({"datum_id": np.arange(200), "metric": "Coherence", "verdict": judge})
     card = ee.score(table, human=pl.DataFrame({"id": np.arange(60), "rating": 1}))
-    found = row(card, "labels")
-    assert (found["value"], found["lower"]) == (1, None)
+    result = row(card, "labels")
+    assert (result["value"], result["lower"]) == (1, None)
     assert row(card, "correlation")["value"] is None
     assert "agreement" not in card.metrics["statistic"]
 
 
 @pytest.mark.parametrize("wrong", [0, 1])
 def test_labels_of_one_large_weight_are_few(wrong):
-    """Kish's number of 60 labels, one of weight 500, is 1.25."""
+    """Kish's effective number of 60 labels, one with weight 500, is 1.25."""
     label = np.ones(60, int)
     label[1 : 1 + wrong] = 0
     weight = np.ones(60)
     weight[0] = 500
     labels = pl.DataFrame({"datum_id": CHOSEN[:60], "value": label, "label_weight": weight})
-    found = row(ee.score(TABLE, human=labels), "labels")
+    result = row(ee.score(TABLE, human=labels), "labels")
     z, n, p = 1.96, 559**2 / (250_000 + 59), 1 - wrong / 559
     low = (p + z**2 / (2 * n) - z * math.sqrt(p * (1 - p) / n + (z / n / 2) ** 2)) / (1 + z**2 / n)
-    assert found["lower"] == pytest.approx(low, abs=0.02)
+    assert result["lower"] == pytest.approx(low, abs=0.02)
 
 
 def test_labels_of_few_clusters_are_few():
-    """All alike: as many as clusters."""
+    """If all labels agree, their effective number is that of clusters."""
     label = np.ones(120)
     cluster = np.arange(120) // 10
     data = Labelled(label, np.arange(120), label, cluster=cluster, verdicts=True)
@@ -471,9 +471,9 @@ def test_labels_that_cannot_be_used_are_refused(labels, code):
 
 
 def test_runs_with_other_labels_are_compared():
-    found = ee.compare(ee.score(TABLE, human=HUMAN), ee.score(TABLE)).differences
-    assert found["metric"].to_list() == ["Bias"]
-    assert found["difference"][0] == 0
+    result = ee.compare(ee.score(TABLE, human=HUMAN), ee.score(TABLE)).differences
+    assert result["metric"].to_list() == ["Bias"]
+    assert result["difference"][0] == 0
 
 
 @pytest.mark.parametrize("n", [6, 98, 300])
@@ -481,23 +481,23 @@ def test_runs_with_other_labels_are_compared():
 @pytest.mark.parametrize("judge", ["no", "same", "opposite"])
 def test_agreements_without_a_standard_error_have_no_interval(n, clustered, judge):
     label = np.arange(n) % 2
-    said = {"no": 0 * label, "same": label, "opposite": 1 - label}[judge]
+    verdict = {"no": 0 * label, "same": label, "opposite": 1 - label}[judge]
     ids = np.arange(n)
     table = pl.DataFrame(
         {
             "datum_id": ids,
             "metric": "Faithfulness",
-            "verdict": np.where(said == 1, "yes", "no"),
+            "verdict": np.where(verdict == 1, "yes", "no"),
             "group": ids % max(n // 2, 1),
         }
     )
     labels = pl.DataFrame({"datum_id": ids, "value": label})
     card = ee.score(table, human=labels, cluster="group" if clustered else None)
-    found = row(card, "kappa")
-    assert found["lower"] is None
-    assert found["upper"] is None
-    assert found["reason"].startswith("no interval")
-    assert judge != "no" or found["value"] == 0
+    result = row(card, "kappa")
+    assert result["lower"] is None
+    assert result["upper"] is None
+    assert result["reason"].startswith("no interval")
+    assert judge != "no" or result["value"] == 0
 
 
 def test_perfect_correlations_have_no_interval():
@@ -527,8 +527,8 @@ def test_labels_that_are_all_empty_are_a_note():
     labels = pl.DataFrame(
         {"datum_id": [0, 1], "value": [None, None]}, schema_overrides={"value": pl.Float64}
     )
-    found = [(one.code, one.count) for one in ee.score(table, human=labels).findings]
-    assert found == [("labels_empty", 2)]
+    result = [(one.code, one.count) for one in ee.score(table, human=labels).findings]
+    assert result == [("labels_empty", 2)]
     assert "labels_empty" not in codes(ee.score(table, human=labels_of(truth, range(50))))
 
 
@@ -539,7 +539,7 @@ def test_weights_of_verdicts_are_not_read():
     assert card.value("Bias") == ee.score(table).value("Bias")
 
 
-def test_weights_and_ids_beyond_all_others_are_no_crash():
+def test_extreme_weights_and_ids():
     datums = range(12)
     judged = {"datum_id": datums, "metric": ["Faithfulness"] * 12, "verdict": ["yes", "no"] * 6}
     human = {"datum_id": range(6), "value": [1, 0] * 3, "label_weight": [1e18, 1.0] * 3}

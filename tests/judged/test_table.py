@@ -1,4 +1,4 @@
-"""The verdict table: what is read, what is refused, and what becomes of bad rows."""
+"""Scores of verdict tables: valid words, refusals, failed rows, dialects, slices."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def statuses(card: ee.Scorecard) -> list[str]:
     return card.per_datum["status"].to_list()
 
 
-def test_the_columns_tell_the_task_and_three_are_enough():
+def test_three_columns_identify_the_task():
     frame = pl.DataFrame({"id": [7, 7], "metric": ["Bias"] * 2, "verdict": ["yes", "no"]})
     card = ee.score(frame)
     assert (card.task, card.value("Bias")) == ("judged", 0.5)
@@ -45,7 +45,7 @@ def test_words_of_the_standard_dialect(verdict):
     assert ee.score(frame).value("Bias") == 0.5
 
 
-def test_names_that_other_tools_have():
+def test_metric_names_of_other_tools():
     frame = pl.DataFrame({"id": [1], "metric": ["contextual_precision"], "verdict": ["yes"]})
     assert ee.score(frame).value("ContextPrecision") == 1.0
 
@@ -60,7 +60,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("kind", BAD)
-def test_a_bad_row_is_an_error_of_its_datum_and_never_a_score(kind):
+def test_a_bad_row_is_an_error_of_its_datum(kind):
     good = listed("Bias", ["no"], datum=1)
     card = score([*BAD[kind], *good])
     assert statuses(card) == [kind, "scored"]
@@ -79,7 +79,7 @@ def test_a_gap_in_the_index_is_a_missing_verdict():
     assert statuses(score([rows[0], rows[2]])) == ["missing_verdicts"]
 
 
-def test_contexts_of_one_ground_truth_are_those_of_the_other():
+def test_all_ground_truths_have_the_same_contexts():
     rows = listed("ContextPrecision", ["no", "yes"], reference=0)
     rows += listed("ContextPrecision", ["yes"], reference=1)
     assert statuses(score([{**row, "items": None} for row in rows])) == ["missing_verdicts"]
@@ -90,20 +90,20 @@ def test_an_item_that_every_judgment_failed_on_is_an_error():
     rows = [{**row, "items": None} for row in rows]
     assert statuses(score(rows)) == ["wrong_vocabulary"]
     rows[1]["verdict"] = "yes"
-    assert score(rows).value("Bias") == 0.5  # one judgment of it is enough
+    assert score(rows).value("Bias") == 0.5  # one valid judgment is enough
     rows[1]["verdict"] = None
     rows[1]["status"] = "timeout"
     assert statuses(score(rows)) == ["timeout"]
 
 
-def test_a_judgment_that_failed_as_a_whole_does_not_vote():
+def test_a_failed_judgment_does_not_vote():
     rows = listed("Bias", ["no", "yes"], judgment=1)
     rows.append({"datum_id": 0, "metric": "Bias", "judgment_index": 0, "status": "timeout"})
     assert score(rows).value("Bias") == 0.5
 
 
 def both_sides(judgment: int, tp: int, fp: int, fn: int) -> list[dict[str, Any]]:
-    """Rows of AnswerCorrectness as a judge sorts statements; FN alone stand for the reference."""
+    """Make rows of AnswerCorrectness; the reference lists only its false negatives."""
     name, response = "AnswerCorrectness", ["TP"] * tp + ["FP"] * fp
     rows = listed(name, response, step="response", judgment=judgment)
     missing = listed(name, ["FN"] * fn, step="reference", judgment=judgment) if fn else []
@@ -113,14 +113,14 @@ def both_sides(judgment: int, tp: int, fp: int, fn: int) -> list[dict[str, Any]]
 @pytest.mark.parametrize(
     ("judgments", "counted"),
     [
-        ([(2, 0, 0), (2, 0, 2), (2, 0, 0)], (2, 0, 0)),  # one of three lists what two do not
+        ([(2, 0, 0), (2, 0, 2), (2, 0, 0)], (2, 0, 0)),  # one of three lists false negatives
         ([(2, 0, 2), (2, 0, 2), (2, 0, 0)], (2, 0, 2)),
         ([(2, 0, 1), (2, 0, 3), (2, 0, 2)], (2, 0, 2)),
-        ([(1, 1, 1), (2, 0, 0)], (1, 1, 1)),  # of a tie the first
+        ([(1, 1, 1), (2, 0, 0)], (1, 1, 1)),  # the first wins a tie
         ([(2, 0, 0), (1, 1, 1)], (2, 0, 0)),
     ],
 )
-def test_what_a_judgment_does_not_list_is_a_vote(judgments, counted):
+def test_missing_items_of_a_judgment_are_votes(judgments, counted):
     rows = [row for n, counts in enumerate(judgments) for row in both_sides(n, *counts)]
     tp, fp, fn = counted
     value = score(rows).value("AnswerCorrectness")
@@ -135,13 +135,13 @@ def test_empty_strings_are_nulls():
     assert ee.score(frame).value("Bias") == 1.0
 
 
-def test_texts_to_judge_are_no_verdicts():
+def test_texts_without_verdicts_are_refused():
     with refused("column_missing", column="verdict"):
         ee.score(pl.DataFrame({"text": ["t"]}), task="judged")
 
 
 def test_one_failed_ground_truth_of_several_is_an_error():
-    """The highest of those that are there might not be the highest."""
+    """The failed ground truth could have the highest value."""
     rows = listed("ContextRecall", ["yes", "no"], reference=0)
     rows.append(
         {"datum_id": 0, "metric": "ContextRecall", "reference_index": 1, "status": "timeout"}
@@ -149,7 +149,7 @@ def test_one_failed_ground_truth_of_several_is_an_error():
     assert statuses(score(rows)) == ["timeout"]
 
 
-def test_factual_correctness_without_its_second_pass_is_an_error_but_for_precision():
+def test_factual_correctness_needs_both_sides_except_for_precision():
     rows = listed("FactualCorrectness", ["yes", "no"], step="response")
     assert statuses(score(rows)) == ["missing_verdicts"]
     assert statuses(score(rows, mode="recall")) == ["missing_verdicts"]
@@ -171,7 +171,7 @@ def test_a_step_that_the_metric_does_not_have_is_refused():
         score([{"datum_id": 0, "metric": "Bias", "step": "contexts", "status": "empty"}])
 
 
-def test_the_judges_own_word_for_no_row_is_a_kind_of_error_like_any_other():
+def test_not_judged_is_a_kind_of_error():
     frame = pl.DataFrame(
         {"datum_id": [1, 2], "metric": ["Bias"] * 2, "verdict": ["yes", None],
          "status": ["ok", "not_judged"]}
@@ -183,7 +183,7 @@ def test_the_judges_own_word_for_no_row_is_a_kind_of_error_like_any_other():
     assert [entry["type"] for entry in card.to_valor()] == ["Bias", "Error"]
 
 
-def test_an_index_that_some_verdicts_lack_is_refused():
+def test_a_partly_missing_index_is_refused():
     frame = pl.DataFrame(
         {"datum_id": [1, 1, 2], "metric": ["ContextPrecision"] * 3,
          "verdict": ["yes", "no", None], "item_index": [1, None, None],
@@ -191,7 +191,7 @@ def test_an_index_that_some_verdicts_lack_is_refused():
     )  # fmt: skip
     with refused("null_values", side="table", column="item_index", count=1, rows=[1]):
         score(frame)
-    # Rows of errors have none, nor has a set that is counted by its rows.
+    # Error rows need no index, nor does a set without any.
     whole = pl.concat([frame.head(1).with_columns(pl.col("item_index") * 0), frame.tail(1)])
     assert statuses(score(whole)) == ["scored", "timeout"]
     bare = frame.with_columns(item_index=pl.when(pl.col("datum_id") > 1).then(0))
@@ -213,8 +213,8 @@ def test_one_verdict_in_two_spellings_is_refused(metric, spelled):
     ]
     with refused("repeated_values", column="step", count=2):
         score(twice)
-    apart = [{**row, "datum_id": n} for n, row in enumerate(twice)]
-    assert score(apart, mode="precision").value(metric) == 0.5
+    separate = [{**row, "datum_id": n} for n, row in enumerate(twice)]
+    assert score(separate, mode="precision").value(metric) == 0.5
 
 
 def test_a_step_that_a_metric_of_one_step_does_not_have_is_refused():
@@ -223,31 +223,31 @@ def test_a_step_that_a_metric_of_one_step_does_not_have_is_refused():
     assert score(listed("Bias", ["yes"], step=" Opinions")).value("Bias") == 1.0
 
 
-def test_precision_does_without_the_other_side_whatever_became_of_it():
+def test_precision_ignores_the_other_side():
     rows = listed("FactualCorrectness", ["yes", "no"], step="response")
     failed = {"datum_id": 0, "metric": "FactualCorrectness", "step": "reference",
               "status": "timeout"}  # fmt: skip
     assert statuses(score([*rows, failed])) == ["timeout"]
     assert score([*rows, failed], mode="precision").value("FactualCorrectness") == 0.5
-    # A ground truth of which nothing else stands in the table is an error by precision, too.
+    # A ground truth with only an error row is an error for precision too.
     assert statuses(score([failed], mode="precision")) == ["timeout"]
     lone = listed("FactualCorrectness", ["yes"], step="reference")
     assert statuses(score(lone, mode="precision")) == ["missing_verdicts"]
 
 
-def test_a_word_is_not_cut_like_a_number():
+def test_a_decimal_suffix_is_removed_only_from_numbers():
     for dialect in ("standard", "valor"):
         card = score(listed("Bias", ["yes.0", "no"]), dialect=dialect)
         assert statuses(card) == ["wrong_vocabulary"]
     assert score(listed("Coherence", ["4.0"])).value("Coherence") == 4.0
 
 
-def test_an_error_row_has_no_strange_word():
+def test_an_error_row_has_no_unknown_word():
     rows = [{"datum_id": 0, "metric": "Bias", "status": "wrong_vocabulary"}]
     assert not any("None" in note for note in score(rows).notes)
 
 
-def test_strange_words_are_told_with_those_that_count():
+def test_unknown_words_and_unread_options_are_noted():
     card = score(listed("Faithfulness", ["YES"]), dialect="valor")
     noted(card, "unknown_words", metric="Faithfulness", words=["YES"], count=1)
     card = score(listed("Faithfulness", ["idk"]), penalize_ambiguous=True)
@@ -257,15 +257,15 @@ def test_strange_words_are_told_with_those_that_count():
     assert not any("penalize_ambiguous" in note for note in card.notes)
 
 
-def test_numbers_of_items_that_differ_are_an_error_of_their_own():
+def test_differing_numbers_of_items_are_an_error():
     rows = [{**row, "items": n} for row, n in zip(listed("Bias", ["yes"] * 2), (2, 3), strict=True)]
     card = score(rows)
     assert statuses(card) == ["items_differ"]
     noted(card, "items_differ", count=1)
 
 
-def test_kinds_of_error_that_are_all_different_stay_few_words():
-    """A status that holds a number is a kind of its own; 8,000 took 7 s and 199 kB."""
+def test_many_kinds_of_errors_are_summarised():
+    """A status with a number is a separate kind; 8,000 kinds once took 7 s and 199 kB."""
     n = 8_000
     frame = pl.DataFrame(
         {
@@ -293,17 +293,19 @@ def test_fractions_are_no_indexes():
     )
     with pytest.raises(ee.InputError, match="not whole"):
         ee.score(frame)
-    whole = frame.with_columns(item_index=pl.Series([0.0]))  # as pandas has integers with gaps
+    whole = frame.with_columns(
+        item_index=pl.Series([0.0])
+    )  # pandas stores integers with missing values as floats
     assert ee.score(whole).value("Bias") == 1.0
 
 
-def test_metrics_that_nobody_knows_are_told_or_refused():
-    known, strange = listed("Bias", ["no"]), listed("Charm", ["yes"], datum=1)
-    card = score([*known, *strange])
+def test_unknown_metrics_are_noted_or_refused():
+    valid, unknown = listed("Bias", ["no"]), listed("Charm", ["yes"], datum=1)
+    card = score([*valid, *unknown])
     assert card.metrics["metric"].to_list() == ["Bias"]
     noted(card, "unknown_metrics", count=1, metrics=["Charm"])
     with refused("unknown_name", value="Charm"):
-        score(strange)
+        score(unknown)
 
 
 def test_a_metric_without_any_row_is_null_with_a_reason():
@@ -326,7 +328,7 @@ def test_two_tables_are_refused():
 
 DIALECTS = ("standard", "valor", "ragas", "deepeval-4.1", "deepeval-4.3")
 EMPTY = [
-    # metric, what there was none of, its value by dialect: the table of docs/judged.md
+    # metric, empty step, value by dialect: the table of docs/judged.md
     ("AnswerRelevance", "statements", (0, 0, 0, 1, 1)),
     ("Bias", "opinions", (0, 0, 0, 0, 1)),
     ("Toxicity", "opinions", (0, 0, 0, 0, 1)),
@@ -351,7 +353,7 @@ EMPTY = [
 
 
 @pytest.mark.parametrize(("metric", "none", "values"), EMPTY)
-def test_a_dialect_decides_where_there_is_nothing_to_judge(metric, none, values):
+def test_a_dialect_decides_the_value_of_empty_steps(metric, none, values):
     rows = [
         {"datum_id": 0, "metric": metric, "step": one, "status": "empty"} for one in none.split()
     ]
@@ -362,7 +364,7 @@ def test_a_dialect_decides_where_there_is_nothing_to_judge(metric, none, values)
             assert statuses(card)[0].startswith("no_")
 
 
-def test_an_empty_ground_truth_beside_another_does_not_decide():
+def test_an_empty_ground_truth_next_to_another_is_ignored():
     rows = listed("ContextRecall", ["yes", "no"], reference=0)
     rows += listed("ContextRecall", [], none="statements", reference=1)
     assert score(rows).value("ContextRecall") == 0.5
@@ -372,8 +374,8 @@ def test_directions_are_in_every_row():
     rows = [*listed("Bias", ["no"]), *listed("Faithfulness", ["yes"])]
     for dialect, bias in (("standard", "lower"), ("deepeval-4.3", "higher")):
         card = score(rows, dialect=dialect)
-        told = [json.loads(text)["better"] for text in card.metrics["parameters"]]
-        assert told == [bias, "higher"]
+        directions = [json.loads(text)["better"] for text in card.metrics["parameters"]]
+        assert directions == [bias, "higher"]
         assert card.directions == {"Bias": bias, "Faithfulness": "higher"}
 
 
@@ -382,7 +384,7 @@ def test_a_full_mean_has_no_reason():
     assert card.metrics["reason"].to_list() == [None]
 
 
-def test_slices_stand_in_one_column_whatever_could_not_be_scored():
+def test_partly_scored_slices_keep_their_columns():
     rows = table([*listed("Bias", ["no"]), *listed("Bias", ["yes"], datum=1),
                   {"datum_id": 2, "metric": "Bias", "status": "timeout"}])  # fmt: skip
     topics = pl.DataFrame({"datum_id": [0, 1, 2], "topic": ["a", "b", "b"]})
@@ -394,7 +396,7 @@ def test_slices_stand_in_one_column_whatever_could_not_be_scored():
     ]  # fmt: skip
 
 
-def test_slices_are_of_datums(tmp_path):
+def test_slices_by_a_table_of_datums(tmp_path):
     rows = table([*listed("Bias", ["no"]), *listed("Bias", ["yes", "no"], datum=1),
                   {"datum_id": 2, "metric": "Bias", "status": "timeout"}])  # fmt: skip
     topics = pl.DataFrame({"datum_id": [0, 1, 2], "topic": ["a", "b", "b"]})
@@ -410,7 +412,7 @@ def test_slices_are_of_datums(tmp_path):
     assert ee.load(tmp_path / "run").to_valor() == card.to_valor()
 
 
-def test_options_of_factual_correctness_are_told_and_checked():
+def test_options_of_factual_correctness_are_recorded_and_checked():
     sides = {"response": ["yes", "no"], "reference": ["no", "no", "yes"]}
     rows = [
         row
@@ -430,13 +432,13 @@ def test_options_of_factual_correctness_are_told_and_checked():
     assert ragas == [{"factual_correctness(mode=recall)": 0.33}]
 
 
-def test_an_option_that_nothing_reads_is_told():
+def test_unread_options_are_noted():
     card = score(listed("Coherence", ["4"]), strict_mode=True, mode="recall")
     idle = [one.facts["option"] for one in card.findings if one.code == "option_not_read"]
     assert idle == ["mode", "strict_mode"]
 
 
-def test_the_check_tells_of_bad_verdicts():
+def test_check_reports_bad_verdicts():
     report = ee.check(table(BAD["wrong_vocabulary"]), task="judged")
     assert len(report.notes) == 3
     noted(report, "wrong_vocabulary", count=1)
@@ -471,8 +473,8 @@ def test_context_precision_against_its_definition(references):
     assert score(rows).value("ContextPrecision") == pytest.approx(expected)
 
 
-def test_valor_takes_other_tools_words_in_any_capitals():
-    """Only its own metrics are to the letter; FactualCorrectness is none of them."""
+def test_the_valor_dialect_ignores_case_for_other_tools_metrics():
+    """Only metrics of Valor are case-sensitive, and FactualCorrectness is not one of them."""
     for word in ("TP", "tp", "Yes", "true"):
         rows = [
             *listed("FactualCorrectness", [word], step="response"),
@@ -481,7 +483,7 @@ def test_valor_takes_other_tools_words_in_any_capitals():
         assert score(rows, dialect="valor").value("FactualCorrectness") == pytest.approx(2 / 3)
 
 
-def test_verdicts_that_are_read_twice() -> None:
+def test_doubled_rows_are_a_warning() -> None:
     words = ["yes", "no", "yes", "yes", "no", "yes", "yes"]
     once = pl.DataFrame(
         {
@@ -492,6 +494,6 @@ def test_verdicts_that_are_read_twice() -> None:
     )
     noted(ee.score(pl.concat([once, once])), "rows_doubled", count=60, severity="warning")
     other = once.with_columns(pl.col("verdict").reverse())
-    alike = once.with_columns(verdict=pl.lit("yes"))
-    for fair in (once, pl.concat([once, other]), pl.concat([alike, alike])):
-        assert "rows_doubled" not in {one.code for one in ee.score(fair).findings}
+    constant = once.with_columns(verdict=pl.lit("yes"))
+    for right in (once, pl.concat([once, other]), pl.concat([constant, constant])):
+        assert "rows_doubled" not in {one.code for one in ee.score(right).findings}

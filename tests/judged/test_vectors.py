@@ -1,4 +1,4 @@
-"""Verdicts that the references scored, by their own code, under their dialects."""
+"""Recorded scores of Ragas and deepeval, reproduced by their dialects."""
 
 from __future__ import annotations
 
@@ -87,14 +87,14 @@ def test_ragas_factual_correctness(case: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("case", RAGAS["fbeta_score"])
 def test_ragas_f_of_counts(case: dict[str, Any]) -> None:
-    """F without its rounding is standard's, but for 0 / 0, which is undefined there."""
+    """The standard dialect equals F without rounding, except that 0 / 0 is undefined."""
     name = "FactualCorrectness"
     response = ["yes"] * case["tp"] + ["no"] * case["fp"]
     rows = listed(name, response, step="response", none="response")
     rows += listed(name, ["no"] * case["fn"], step="reference", none="reference")
     value = scored(rows, name, beta=case["beta"])
-    nothing = case["tp"] + case["fp"] + case["fn"] == 0
-    assert value is None if nothing else value == pytest.approx(case["value"], abs=1e-15)
+    empty = case["tp"] + case["fp"] + case["fn"] == 0
+    assert value is None if empty else value == pytest.approx(case["value"], abs=1e-15)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_ragas_shares(group: str, field: str, metric: str) -> None:
 
 @pytest.mark.parametrize("case", RAGAS["ensembler_majority"])
 def test_ragas_majority(case: dict[str, Any]) -> None:
-    """Items that lack a judgment are decided by the others; of a tie the first seen wins."""
+    """Items without one judgment are decided by the others; the first verdict wins a tie."""
     rows = [
         row
         for judgment, run in enumerate(case["runs"])

@@ -1,4 +1,4 @@
-"""Several judgments of one datum: what there is to count, and what it counts, by most of them."""
+"""Majority votes of several judgments on the items and their verdicts."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ def score(rows: list[dict[str, Any]], **options: Any) -> ee.Scorecard:
     return ee.score(table(rows), task="judged", **options)
 
 
-def judgments(metric: str, none: str, *said: list[str], **more: Any) -> list[dict[str, Any]]:
-    """Rows of one datum: a list of words a judgment, empty where there was nothing to judge."""
+def judgments(
+    metric: str, none: str, *words_of_judgments: list[str], **more: Any
+) -> list[dict[str, Any]]:
+    """Make rows of one datum from a list of words per judgment; empty lists are empty steps."""
     return [
         row
-        for n, words in enumerate(said)
+        for n, words in enumerate(words_of_judgments)
         for row in listed(metric, words, none=none, judgment=n, **more)
     ]
 
@@ -32,32 +34,32 @@ def outcome(card: ee.Scorecard) -> tuple[float | None, str]:
     return row["value"], row["status"]
 
 
-def test_that_there_was_nothing_to_judge_is_a_vote():
+def test_an_empty_step_is_a_vote():
     rows = judgments("Faithfulness", "claims", [], [], ["no"])
     assert outcome(score(rows)) == (None, "no_claims")
     assert outcome(score(rows, dialect="valor")) == (1.0, "scored")
     assert outcome(score(judgments("Faithfulness", "claims", [], ["no"], ["no"]))) == (
         0.0, "scored",
     )  # fmt: skip
-    # Of a tie the first, whichever that is.
+    # The first judgment wins a tie.
     assert outcome(score(judgments("Faithfulness", "claims", ["no"], []))) == (0.0, "scored")
     assert outcome(score(judgments("Faithfulness", "claims", [], ["no"]))) == (None, "no_claims")
 
 
-def test_the_number_of_items_that_most_found_decides():
+def test_the_most_frequent_number_of_items_decides():
     rows = judgments("LLMContextRecall", "statements", ["yes"], ["no", "no"], ["no", "no"])
     card = score(rows)
     assert outcome(card) == (0.0, "scored")
     noted(card, "judgments_without_vote", metric="LLMContextRecall", count=1)
-    # ragas takes the first then, and so does its dialect.
+    # Ragas and its dialect use the first judgment.
     assert outcome(score(rows, dialect="ragas")) == (1.0, "scored")
     rows = judgments("LLMContextRecall", "statements", ["yes"], [], [])
     assert outcome(score(rows)) == (None, "no_statements")
-    alike = score(judgments("LLMContextRecall", "statements", ["yes"], ["no"]))
-    assert not any("did not vote" in note for note in alike.notes)
+    equal = score(judgments("LLMContextRecall", "statements", ["yes"], ["no"]))
+    assert not any("did not vote" in note for note in equal.notes)
 
 
-def test_a_failed_judgment_has_no_say_in_what_there_was():
+def test_a_failed_judgment_does_not_vote_on_empty_steps():
     failed = {"datum_id": 0, "metric": "Bias", "status": "timeout", "judgment_index": 2}
     rows = judgments("Bias", "opinions", [], [])
     assert outcome(score([*rows, failed], dialect="deepeval-4.3")) == (1.0, "scored")
@@ -65,8 +67,8 @@ def test_a_failed_judgment_has_no_say_in_what_there_was():
     assert outcome(score([*lone, *judgments("Bias", "opinions", [])][:2])) == (None, "timeout")
 
 
-def test_either_side_is_voted_on_by_itself():
-    """Two of three judgments find no claim in the response; those of the reference stay."""
+def test_sides_are_voted_on_separately():
+    """Two of three judgments find no claim in the response; the reference is unaffected."""
     name = "FactualCorrectness"
     rows = judgments(name, "response", [], ["yes"], [], step="response")
     rows += judgments(name, "reference", ["no"], ["no"], ["yes"], step="reference")
@@ -77,7 +79,7 @@ def test_either_side_is_voted_on_by_itself():
     assert outcome(score(rows)) == (0.0, "scored")
 
 
-def test_nothing_on_either_side_is_called_by_one_word():
+def test_empty_sides_have_one_status():
     rows = judgments("FactualCorrectness", "response", []) + judgments(
         "FactualCorrectness", "reference", []
     )
@@ -94,11 +96,11 @@ WORDS = st.lists(st.sampled_from(["yes", "no"]), max_size=2)
 
 @settings(max_examples=25)
 @given(st.lists(st.one_of(WORDS, st.none()), min_size=1, max_size=5), st.randoms())
-def test_votes_against_their_definition(said, random):
-    """None is a judgment that failed."""
+def test_votes_against_their_definition(words_of_judgments, random):
+    """None represents a failed judgment."""
     rows = [
         row
-        for n, words in enumerate(said)
+        for n, words in enumerate(words_of_judgments)
         for row in (
             listed("Bias", words, none="opinions", judgment=n)
             if words is not None
@@ -106,17 +108,17 @@ def test_votes_against_their_definition(said, random):
         )
     ]
     random.shuffle(rows)
-    sound = [words for words in said if words is not None]
-    found = outcome(score(rows, dialect="deepeval-4.3"))
-    if not sound:
-        assert found == (None, "timeout")
+    valid = [words for words in words_of_judgments if words is not None]
+    result = outcome(score(rows, dialect="deepeval-4.3"))
+    if not valid:
+        assert result == (None, "timeout")
         return
-    empty = [not words for words in sound]
-    nothing = Counter(empty).most_common(1)[0][0]
-    if nothing:
-        assert found == (1.0, "scored")
+    empty = [not words for words in valid]
+    mostly_empty = Counter(empty).most_common(1)[0][0]
+    if mostly_empty:
+        assert result == (1.0, "scored")
         return
-    length = Counter(len(words) for words in sound if words).most_common(1)[0][0]
-    alike = [words for words in sound if len(words) == length]
-    decided = [Counter(column).most_common(1)[0][0] for column in zip(*alike, strict=True)]
-    assert found == (pytest.approx(decided.count("no") / length), "scored")
+    length = Counter(len(words) for words in valid if words).most_common(1)[0][0]
+    voting = [words for words in valid if len(words) == length]
+    decided = [Counter(column).most_common(1)[0][0] for column in zip(*voting, strict=True)]
+    assert result == (pytest.approx(decided.count("no") / length), "scored")

@@ -1,4 +1,4 @@
-"""Turns, pauses and repeats: nobody runs into a limit that the endpoint has told of."""
+"""Retries and pauses of requests after refusals of an endpoint."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from judge.server import Answer, completion, serving, well
+from judge.server import Answer, answer_correctly, completion, serving
 
 import evalengine as ee
 from evalengine import endpoint
@@ -23,11 +23,11 @@ def run(server: Any, tmp_path: Any, data: pl.DataFrame = ROWS, **more: Any) -> A
 
 
 class Clock:
-    """A clock that only sleeping moves on.
+    """Clock that advances only by sleeping.
 
     Attributes:
-        now: seconds.
-        slept: how long, each time.
+        now: time in seconds.
+        slept: duration of every sleep.
     """
 
     def __init__(self) -> None:
@@ -43,12 +43,12 @@ class Clock:
 
 
 def refused(budget: Budget, wait: float) -> None:
-    """As many refusals as hold everybody back."""
+    """Report enough refusals to pause all requests."""
     assert [budget.failed(wait) for _ in range(3)][-1]
 
 
-def test_strays_hold_nobody_else_back():
-    """One refusal in fifty requests waits alone; so many that few get through do not."""
+def test_single_refusals_delay_no_other_request():
+    """One refusal in fifty requests pauses no other; refusal of every second one pauses all."""
     clock = Clock()
     budget = Budget(Limits(), None, clock, clock.sleep)
     for _ in range(20):
@@ -58,17 +58,17 @@ def test_strays_hold_nobody_else_back():
         budget.take()
         assert not budget.failed(7.0)
     assert clock.slept == []
-    held = []
+    paused = []
     for _ in range(6):
         budget.take()
-        held.append(budget.failed(7.0))
+        paused.append(budget.failed(7.0))
         budget.take()
         budget.back(1, 1)
-    assert held[0] is False
-    assert held[-1] is True
+    assert paused[0] is False
+    assert paused[-1] is True
 
 
-def test_a_stray_waits_as_long_as_it_was_told(monkeypatch):
+def test_a_refused_request_waits_for_retry_after(monkeypatch):
     assert waits(monkeypatch, Transient("rate_limited", "", 3.0), 0) == []
     stop, slept = threading.Event(), []
     monkeypatch.setattr(stop, "wait", slept.append)
@@ -84,17 +84,17 @@ def test_a_stray_waits_as_long_as_it_was_told(monkeypatch):
     assert slept == [3.0]
 
 
-def test_a_pause_holds_everybody_back():
+def test_a_pause_delays_all_requests():
     clock = Clock()
     budget = Budget(Limits(), None, clock, clock.sleep)
     budget.take()
     refused(budget, 7.0)
-    budget.take()  # another one's request
+    budget.take()  # a request of another thread
     assert clock.now >= 107.0
 
 
-def test_a_pause_moves_turns_that_were_given_before_it():
-    """A thread asleep until its turn learns of a pause that was asked for meanwhile."""
+def test_a_pause_delays_requests_that_are_already_scheduled():
+    """A thread that sleeps until its scheduled time checks for a pause afterwards."""
     clock = Clock()
     budget = Budget(Limits(per_minute=120), None, clock, clock.sleep)
     budget.take()
@@ -111,26 +111,26 @@ def test_a_pause_moves_turns_that_were_given_before_it():
     assert clock.now == pytest.approx(100.5 + 6.0 + 0.5)
 
 
-def test_after_a_pause_turns_are_spread_out():
-    turns = []
+def test_requests_are_spread_out_after_a_pause():
+    times = []
     for _ in range(50):
         clock = Clock()
         budget = Budget(Limits(), None, clock, clock.sleep)
         budget.take()
         refused(budget, 0.5)
         budget.take()
-        turns.append(clock.now)
-    assert len({round(turn, 2) for turn in turns}) > 10
-    assert 100.5 <= min(turns) <= max(turns) <= 101.5
+        times.append(clock.now)
+    assert len({round(moment, 2) for moment in times}) > 10
+    assert 100.5 <= min(times) <= max(times) <= 101.5
 
 
-def test_every_refusal_spreads_them_further_and_answers_less():
+def test_refusals_increase_the_spread_and_answers_reduce_it():
     clock = Clock()
     budget = Budget(Limits(), None, clock, clock.sleep)
     spreads = []
     for _ in range(3):
         budget.take()
-        refused(budget, 0.5)  # of the same moment: no further refusal
+        refused(budget, 0.5)  # refusals of the same moment count once
         spreads.append(budget._spread)
         clock.now += 100.0
     assert spreads == [1.0, 2.0, 4.0]
@@ -138,23 +138,23 @@ def test_every_refusal_spreads_them_further_and_answers_less():
     assert budget._spread < 4.0
 
 
-def test_a_rate_is_kept_while_the_endpoint_pauses(tmp_path):
+def test_a_pause_applies_with_a_rate_limit(tmp_path):
     times: list[float] = []
 
     def script(body: dict[str, Any], before: int) -> Answer:
         times.append(time.monotonic())
         if before < 3:
             return Answer(status=429, headers={"Retry-After": "0.8"})
-        return well(body, before)
+        return answer_correctly(body, before)
 
     with serving(script) as server:
         run(server, tmp_path, ROWS.head(8), requests_per_minute=600, concurrency=8)
-    early = [at for at in times[3:] if at < times[2] + 0.7]  # the third holds everybody back
-    assert len(early) <= 1  # one may have left before the answer was there
+    early = [at for at in times[3:] if at < times[2] + 0.7]  # the third refusal pauses all
+    assert len(early) <= 1  # one may have been sent before the refusal arrived
     assert len(times) == 11
 
 
-def test_an_endpoint_that_takes_few_at_once_loses_no_row(tmp_path, monkeypatch):
+def test_an_endpoint_with_low_concurrency_loses_no_row(tmp_path, monkeypatch):
     lock = threading.Lock()
     under_way = 0
 
@@ -167,16 +167,16 @@ def test_an_endpoint_that_takes_few_at_once_loses_no_row(tmp_path, monkeypatch):
         time.sleep(0.02)
         with lock:
             under_way -= 1
-        return well(body, before)
+        return answer_correctly(body, before)
 
-    monkeypatch.setattr(endpoint, "_LEAST_SPREAD", 0.05)  # as short as this endpoint's pauses
+    monkeypatch.setattr(endpoint, "_LEAST_SPREAD", 0.05)  # as short as Retry-After
     with serving(script) as server:
         done = run(server, tmp_path, concurrency=32)
     assert done.verdicts["status"].to_list() == ["ok"] * 40
 
 
 def waits(monkeypatch: pytest.MonkeyPatch, error: Transient, retries: int) -> list[float]:
-    """How long is waited before each repeat of a request that always fails."""
+    """Return the waits before each repeat of a request that always fails."""
     monkeypatch.setattr(endpoint.random, "uniform", lambda low, high: high)
     slept: list[float] = []
     stop = threading.Event()
@@ -196,31 +196,31 @@ def test_waits_grow_between_repeats(monkeypatch):
     assert waits(monkeypatch, Transient("server_error", "500"), 4) == [0.5, 1.0, 2.0, 4.0]
 
 
-def test_a_429_that_says_nothing_is_waited_for_longer_and_more_often(monkeypatch):
+def test_a_429_without_retry_after_is_repeated_longer(monkeypatch):
     slept = waits(monkeypatch, Transient("rate_limited", "429", None), 2)
     assert slept == [0.5 * 2**i for i in range(7)] + [60.0] * 9
 
 
-def test_no_retries_are_none(monkeypatch):
+def test_zero_retries(monkeypatch):
     assert waits(monkeypatch, Transient("rate_limited", "429", None), 0) == []
 
 
-def taken(budget: Budget, seconds: float = 0.3) -> list[bool]:
-    """What ``take`` says, or nothing where it waits."""
-    found: list[bool] = []
-    thread = threading.Thread(target=lambda: found.append(budget.take()), daemon=True)
+def take_within(budget: Budget, seconds: float = 0.3) -> list[bool]:
+    """Return the result of ``take``, or an empty list if it waits."""
+    results: list[bool] = []
+    thread = threading.Thread(target=lambda: results.append(budget.take()), daemon=True)
     thread.start()
     thread.join(seconds)
-    return found
+    return results
 
 
-def test_where_only_what_is_under_way_would_pass_a_limit_an_answer_is_waited_for():
-    """A first answer that is long says little of the rest."""
+def test_a_request_waits_if_open_ones_might_exceed_the_limit():
+    """The estimate rests on a long first answer, and a shorter second one lowers it."""
     budget = Budget(Limits(tokens=100_000), None)
     budget.take()
     budget.back(10_000, 0)
     for _ in range(9):
-        assert taken(budget) == [True]
+        assert take_within(budget) == [True]
     waiting: list[bool] = []
     thread = threading.Thread(target=lambda: waiting.append(budget.take()), daemon=True)
     thread.start()
@@ -231,9 +231,9 @@ def test_where_only_what_is_under_way_would_pass_a_limit_an_answer_is_waited_for
     assert waiting == [True]
 
 
-def test_a_long_first_answer_ends_no_run(tmp_path):
+def test_a_long_first_answer_does_not_end_a_run(tmp_path):
     def script(body: dict[str, Any], before: int) -> Answer:
-        answer = well(body, before)
+        answer = answer_correctly(body, before)
         if before == 0:
             sent = {**completion(answer), "usage": {"prompt_tokens": 10_000}}
             return Answer(body=sent)
@@ -244,8 +244,8 @@ def test_a_long_first_answer_ends_no_run(tmp_path):
     assert done.verdicts["status"].to_list() == ["ok"] * 40
 
 
-def test_few_requests_leave_before_the_first_answer(tmp_path):
-    """All 32 at once would cost 32 times the limit."""
+def test_few_requests_are_sent_before_the_first_answer(tmp_path):
+    """32 requests at once would cost 32 times the limit."""
     prices = {"m": {"input": 1e4, "output": 0.0}}  # an answer of 100 tokens costs 1
     with serving(latency=0.1) as server:
         done = run(server, tmp_path, max_cost=1.0, prices=prices, concurrency=32)
@@ -253,9 +253,9 @@ def test_few_requests_leave_before_the_first_answer(tmp_path):
     assert done.usage.stopped == "max_cost=1"
 
 
-def test_without_token_counts_a_limit_on_them_stops_and_says_so(tmp_path):
+def test_missing_token_counts_stop_a_run_with_a_token_limit(tmp_path):
     def script(body: dict[str, Any], before: int) -> Answer:
-        sent = completion(well(body, before))
+        sent = completion(answer_correctly(body, before))
         del sent["usage"]
         return Answer(body=sent)
 
@@ -273,7 +273,7 @@ def test_without_token_counts_a_limit_on_them_stops_and_says_so(tmp_path):
         assert set(run(server, tmp_path).verdicts["status"]) == {"ok"}
 
 
-def test_tokens_of_answers_that_cannot_be_used_count(tmp_path):
+def test_tokens_of_unusable_answers_count(tmp_path):
     body = {"choices": [], "usage": {"prompt_tokens": 70, "completion_tokens": 7}}
     with serving(lambda _, before: Answer(body=body)) as server:
         done = run(server, tmp_path, ROWS.head(1), retries=1)
@@ -281,7 +281,7 @@ def test_tokens_of_answers_that_cannot_be_used_count(tmp_path):
     assert Price(1.0, 0.0).of(140, 0) == pytest.approx(140e-6)
 
 
-def test_an_error_in_a_response_of_status_200_is_told(tmp_path):
+def test_an_error_in_a_response_with_status_200_is_recorded(tmp_path):
     body = {"error": {"message": "no worker left, key sk-secret-0123456789abcdef"}}
     with serving(lambda _, before: Answer(body=body)) as server:
         done = run(server, tmp_path, ROWS.head(1), retries=0)
@@ -290,7 +290,7 @@ def test_an_error_in_a_response_of_status_200_is_told(tmp_path):
 
 
 @pytest.mark.parametrize("count", ["1e400", "99999999999999999999", "-1", '"many"', "[]x"])
-def test_token_counts_that_are_none_are_a_bad_answer(count, tmp_path):
+def test_invalid_token_counts_are_a_bad_answer(count, tmp_path):
     sent = b'{"choices": [{"message": {"content": "{}"}}], "usage": {"prompt_tokens": %s}}'
     raw = sent % count.encode()
     with serving(lambda _, before: Answer(body=raw)) as server:
