@@ -107,7 +107,7 @@ def test_against_plain_python(
         weights=weights if fusion.weighted else None,
         gamma=0.3,
     )
-    expected = oracle.fused(runs, method, normalisation, weights)
+    expected = oracle.fuse_runs(runs, method, normalisation, weights)
     result = scores(got)
     assert list(result) == list(expected)
     for query, documents in expected.items():

@@ -1,4 +1,4 @@
-"""Classification of several labels a datum in one table."""
+"""Random tables of multilabel classification."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from merging.parts import Case, ids_of
 
 
 def sets(seed: int) -> Case:
-    """One table of lists of all labels of a datum, some empty, or of a score for every label."""
+    """Draw a table with lists of labels per datum, some empty, or with a score per label."""
     rng = np.random.default_rng(seed)
     ids, labels = ids_of(rng, 40), ["a", "b", "c"]
     n = len(ids)

@@ -1,4 +1,4 @@
-"""Random tables of oriented and of 3-D boxes for the tests of merging."""
+"""Random tables of oriented boxes, 3-D boxes and KITTI's columns."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import polars as pl
 from merging import parts
 
 DIALECTS = ("dota", "mmrotate", "detectron2")
-"""Those that compare nothing else."""
+"""Dialects of oriented boxes only."""
 
 
 def oriented(seed: int) -> parts.Case:
-    """The same boxes, turned."""
+    """Draw the boxes of ``detection`` with angles."""
     case = parts.detection(seed)
     rng = np.random.default_rng(seed)
     sides = []
@@ -19,9 +19,9 @@ def oriented(seed: int) -> parts.Case:
         extents = [pl.col(f"{axis}max") - pl.col(f"{axis}min") for axis in "xy"]
         centres = [(pl.col(f"{axis}max") + pl.col(f"{axis}min")) / 2 for axis in "xy"]
         angles = pl.Series(rng.choice([0.0, 30.0, 90.0], side.height))
-        turned = side.with_columns(obb=pl.concat_list(*centres, *extents, angles))
-        gone = ["xmin", "ymin", "xmax", "ymax", *(["iscrowd"] if seed % 5 in (1, 4) else [])]
-        sides.append(turned.drop(gone, strict=False))  # probiou and detectron2 know no crowds
+        rotated = side.with_columns(obb=pl.concat_list(*centres, *extents, angles))
+        dropped = ["xmin", "ymin", "xmax", "ymax", *(["iscrowd"] if seed % 5 in (1, 4) else [])]
+        sides.append(rotated.drop(dropped, strict=False))  # probiou and detectron2 know no crowds
     options = {**case.options, "iou_type": "obb", "angle_format": "degrees-clockwise"}
     options |= {"metrics": parts.of_any_geometry(), "iou_thresholds": [0.3, 0.5]}
     options |= [{}, {"iou_type": "probiou"}, *({"dialect": d} for d in DIALECTS)][seed % 5]
@@ -29,7 +29,7 @@ def oriented(seed: int) -> parts.Case:
 
 
 def solid(seed: int) -> parts.Case:
-    """The same boxes, turned and with a height."""
+    """Draw the boxes of ``oriented`` with heights."""
     case = oriented(5 * (seed // 5))
     rng = np.random.default_rng(seed)
     sides = []
@@ -45,7 +45,7 @@ def solid(seed: int) -> parts.Case:
 
 
 def centres(seed: int) -> parts.Case:
-    """The same boxes by nuScenes' distances, with velocities and attributes that may lack."""
+    """Draw the boxes of ``solid`` for nuScenes: velocities and attributes, some missing."""
     case = solid(2 * (seed // 2))
     rng = np.random.default_rng(seed)
     label = {"a": "barrier", "b": "traffic_cone", "x": "barrier"}
@@ -67,7 +67,7 @@ def centres(seed: int) -> parts.Case:
 
 
 def seen(seed: int) -> parts.Case:
-    """Boxes in pixels or in space under KITTI's rules, and regions in the table of datums."""
+    """Draw 2-D or 3-D boxes for KITTI, with regions in the table of datums."""
     case = parts.detection(seed) if seed % 3 else solid(2 * (seed // 2))
     rng = np.random.default_rng(seed)
     names = dict(zip(("a", "b", "c", "x", "y", "zz"), ("Car", "Van", "Truck") * 2, strict=True))

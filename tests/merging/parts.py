@@ -1,4 +1,4 @@
-"""Random tables of every task, cut by datum, tallied part by part and put together again."""
+"""Random tables of every task, and a check that tallies of parts merge into that of all rows."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ FRAMES = ("metrics", "curves", "examples", "confusion", "outcomes", "errors", "l
 
 @dataclass(frozen=True)
 class Case:
-    """Tables of one run and what it is told.
+    """Tables and options of one run.
 
     Attributes:
         sides: predictions and ground truths, or one table.
-        options: of the run.
+        options: options of the run.
         datum: the column that names datums.
         tables: ``datums`` and ``labels``, as ``score`` takes them.
     """
@@ -49,7 +49,7 @@ class Case:
         return pl.concat(columns).unique().sort().to_list()
 
     def on(self, ids: Sequence[Any]) -> Case:
-        """The rows of some datums, in their order."""
+        """Return the case with the rows of some datums, in their order."""
         inside = pl.col(self.datum).is_in(
             pl.Series(ids, dtype=self.sides[0].schema[self.datum]).implode()
         )
@@ -70,17 +70,17 @@ def frames_of(case: Case, task: str) -> Frames:
 
 
 def fitted(case: Case, task: str) -> planner.Plan:
-    """The plan of a run, without what the tables do not carry."""
+    """Return the plan of a run, without metrics that the tables cannot have."""
     return planner.fitted(plan_of(case, task), frames_of(case, task))
 
 
 def tallied(case: Case, plan: planner.Plan, rows: tuple[pl.Series, ...] | None = None) -> Any:
-    """The tally of some tables.
+    """Return the tally of a case.
 
     Args:
         case: the tables.
-        plan: of the run.
-        rows: where the rows of each side stand in the whole input, if that is to be known.
+        plan: plan of the run.
+        rows: row numbers of each side in the whole input, if known.
     """
     frames = frames_of(case, plan.task)
     if rows is not None:
@@ -90,7 +90,7 @@ def tallied(case: Case, plan: planner.Plan, rows: tuple[pl.Series, ...] | None =
 
 
 def shown(plan: planner.Plan, tallies: Any) -> dict[str, pl.DataFrame]:
-    """All frames of a run."""
+    """Return all frames of a run."""
     makers, _ = summarise(plan, tallies)
     return {name: make() for name, make in makers.items()}
 
@@ -102,7 +102,7 @@ def same(ours: dict[str, pl.DataFrame], theirs: dict[str, pl.DataFrame]) -> None
 
 
 def cut(case: Case, task: str, seed: int, n: int) -> list[Case]:
-    """The datums dealt out at random, parts without any left out."""
+    """Distribute the datums to parts at random; omit empty parts."""
     rng = np.random.default_rng(seed)
     of = rng.integers(0, n, len(case.ids))
     parts = [[i for i, part in zip(case.ids, of, strict=True) if part == p] for p in range(n)]
@@ -112,14 +112,16 @@ def cut(case: Case, task: str, seed: int, n: int) -> list[Case]:
 def check(
     case: Case, task: str, seed: int, n: int, store: Callable[[Any], Any] | None = None
 ) -> None:
-    """Parts in any order, whose rows are known, make the frames of the whole; so do files in order.
+    """Check that merged tallies of parts have the frames of one tally.
+
+    Rows are numbered within the whole input in the first half, and by part in the second.
 
     Args:
         case: the tables.
         task: the task.
-        seed: of the cut.
-        n: parts.
-        store: what is done to each tally on its way.
+        seed: seed of the distribution.
+        n: number of parts.
+        store: function applied to each tally before it is merged.
     """
     keep = store or (lambda tallies: tallies)
     frames = frames_of(case, task)
@@ -139,7 +141,7 @@ def check(
         for part in parts
     ]
     same(shown(plan, planner.merge(plan, made)), whole)
-    # The same parts as files one after the other, whose rows nobody numbers.
+    # The parts as consecutive files, without row numbers.
     parts = cut(case, task, seed, n)
     one = Case(
         tuple(pl.concat(sides) for sides in zip(*(part.sides for part in parts), strict=True)),
@@ -169,7 +171,7 @@ DETECTION_DIALECTS = (
 
 
 def detection(seed: int) -> Case:
-    """Boxes on a small grid, with ties, crowds, labels of one side and datums without rows."""
+    """Draw boxes on a small grid, with ties, crowds, one-sided labels and datums without rows."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 9)
     labels = rng.choice([["a", "b", "c"], ["x", "y", "zz"]])
@@ -217,7 +219,7 @@ def detection(seed: int) -> Case:
 
 
 def of_any_geometry() -> list[str]:
-    """Metrics of tables whose geometry is the point: fewer of those that boxes stand for."""
+    """Return metrics for tests of other geometries than boxes, without those tested with boxes."""
     return [
         name
         for name in metrics.names("detection")
@@ -226,7 +228,7 @@ def of_any_geometry() -> list[str]:
 
 
 def keypoints(seed: int) -> Case:
-    """People of five points, some without any, crowds, ties, two labels."""
+    """Draw instances of five keypoints with two labels, ties, crowds and empty instances."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 9)
 
@@ -251,7 +253,7 @@ def keypoints(seed: int) -> Case:
         iscrowd=pl.Series(rng.integers(0, 8, 30) == 0),
     )
     guesses = side(20).with_columns(score=pl.Series(rng.integers(0, 5, 20) / 4))
-    near = truths.select(guesses.drop("score").columns).with_columns(score=pl.lit(0.5))
+    copies = truths.select(guesses.drop("score").columns).with_columns(score=pl.lit(0.5))
     options = {
         "iou_type": "keypoints",
         "keypoint_sigmas": 0.2,
@@ -263,11 +265,11 @@ def keypoints(seed: int) -> Case:
         "by": ["weather"],
     }
     images = _slices(ids, rng).with_columns(height=60, width=60)
-    return Case((pl.concat([guesses, near]), truths), options, tables={"datums": images})
+    return Case((pl.concat([guesses, copies]), truths), options, tables={"datums": images})
 
 
 def classification(seed: int) -> Case:
-    """Several label keys, ties, weights, missing sides, declared labels."""
+    """Draw scored labels with several label keys, ties, weights, missing rows, declared labels."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 14)
     keys, labels = ["k", "m"], ["a", "b", "c"]
@@ -309,18 +311,18 @@ def classification(seed: int) -> Case:
 
 
 def _classification_metrics(*, several: bool, weighted: bool) -> list[str]:
-    """All that go with the tables."""
+    """Return the metrics that fit the tables."""
     one = ("BalancedAccuracy", "BalancedAccuracyAdjusted", "CohenKappa", "CohenKappaLinear",
            "CohenKappaQuadratic", "TopKAccuracy", "mROCAUCOneVsOne", "LogLoss", "Brier", "ECE",
            "MCE", "ECECalibrated", "RMSCE", "Reliability", "ConfusionMatrix",
            "Outcomes")  # fmt: skip
-    # Of weighted counts that nearly cancel, the root in MCC may be of less than nothing.
-    left = {*(one if several else ()), *(("MCC",) if several or weighted else ())}
-    return [name for name in metrics.names("classification") if name not in left]
+    # Rounding of weighted counts may make the radicand in MCC negative.
+    unfit = {*(one if several else ()), *(("MCC",) if several or weighted else ())}
+    return [name for name in metrics.names("classification") if name not in unfit]
 
 
 def binary(seed: int) -> Case:
-    """One table: a score for the positive label, or a predicted label, or whole score columns."""
+    """Draw one table with a score of the positive label, a predicted label, or score columns."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 40)
     n = len(ids)
@@ -340,7 +342,7 @@ def binary(seed: int) -> Case:
     if rng.random() < 0.5:
         columns["weight"] = rng.random(n)
     if kind == 1:
-        # A part may lack a label that others have: declared, it is known to all of them.
+        # Labels are declared, because a part may not contain all of them.
         options["metrics"] = ["Accuracy", "Precision", "Recall", "F1", "ROCAUC", "ConfusionMatrix"]
         return Case((pl.DataFrame(columns),), options, tables={"labels": words})
     tables = {} if kind == 0 else {"labels": ["a", "b", "c"]}
@@ -348,7 +350,7 @@ def binary(seed: int) -> Case:
 
 
 def retrieval(seed: int) -> Case:
-    """Runs and judgments with ties, queries of one side only."""
+    """Draw runs and judgments with ties and one-sided queries."""
     rng = np.random.default_rng(seed)
     ids = pl.Series([f"q{i}" for i in rng.permutation(10)])
 
@@ -370,7 +372,7 @@ def retrieval(seed: int) -> Case:
 
 
 def lists(seed: int) -> Case:
-    """Retrieval in one table of lists, some of them empty, whose frame stands by rows."""
+    """Draw a table of retrieved and relevant lists, some empty."""
     rng = np.random.default_rng(seed)
     ids = pl.Series([f"q{i}" for i in rng.permutation(10)])
     table = pl.DataFrame(
@@ -386,27 +388,27 @@ def lists(seed: int) -> Case:
 
 
 def text(seed: int) -> Case:
-    """Short texts of few words, in two tables or one."""
+    """Draw short texts, in two tables or one."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 8)
 
-    def said() -> str:
+    def words() -> str:
         return " ".join(rng.choice(["the", "cat", "sat", "on", "a", "mat."], rng.integers(1, 9)))
 
     options = {"metrics": ["ROUGE1", "ROUGE2", "ROUGEL", "ROUGELsum", "BLEU", "chrF", "TER"]}
     if rng.random() < 0.5:
         table = pl.DataFrame(
-            {"datum_id": ids, "text": [said() for _ in ids], "reference": [said() for _ in ids]}
+            {"datum_id": ids, "text": [words() for _ in ids], "reference": [words() for _ in ids]}
         )
         return Case((table,), options)
-    texts = pl.DataFrame({"datum_id": ids, "text": [said() for _ in ids]})
+    texts = pl.DataFrame({"datum_id": ids, "text": [words() for _ in ids]})
     some = ids.gather(rng.integers(0, 8, 14))
-    references = pl.DataFrame({"datum_id": some, "text": [said() for _ in some]})
+    references = pl.DataFrame({"datum_id": some, "text": [words() for _ in some]})
     return Case((texts.sample(fraction=1, shuffle=True, seed=seed), references), options)
 
 
 def judged(seed: int) -> Case:
-    """Verdicts, some of them of no word or with a status that one part alone has."""
+    """Draw verdicts, some with unknown words or with a status that occurs in one part only."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 9)
     rows = [
@@ -428,7 +430,7 @@ def judged(seed: int) -> Case:
 
 
 def values(seed: int) -> Case:
-    """Values of two metrics, some missing or repeated, with weights."""
+    """Draw values of two metrics, some missing or repeated, with weights."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 9)
     rows = [
@@ -451,7 +453,7 @@ def values(seed: int) -> Case:
 
 
 def preferences(seed: int) -> Case:
-    """Comparisons of models, ties too, of which a part may lack some models."""
+    """Draw comparisons of models with ties; a part may not contain all models."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 9)
     rows = []
@@ -465,7 +467,7 @@ def preferences(seed: int) -> Case:
 
 
 def agents(seed: int) -> Case:
-    """Trajectories of few tools, in two tables of calls or in lists."""
+    """Draw trajectories of two tools, in two tables of calls or in lists."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 9)
     options = {"argument_rules": {"x": "0.5"}, "tools": ["a"]}
@@ -493,7 +495,7 @@ def agents(seed: int) -> Case:
 
 
 def segmentation(seed: int) -> Case:
-    """Label maps with a background, under one label key or several."""
+    """Draw label maps with a background, with one label key or two."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 7)
     keyed = rng.random() < 0.5
@@ -527,7 +529,7 @@ def segmentation(seed: int) -> Case:
 
 
 def panoptic(seed: int) -> Case:
-    """Maps of segments of things and stuff, some void, some crowds, some images of one side."""
+    """Draw segments of things and stuff, with void, crowds and one-sided images."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 7)
 

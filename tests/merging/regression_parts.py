@@ -12,7 +12,7 @@ from evalengine import metrics
 
 
 def regression(seed: int) -> Case:
-    """Numbers with ties and of many sizes, of one target or several, in two tables or one."""
+    """Draw numbers of many magnitudes with ties, of one target or two, in two tables or one."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 12)
     keys = ["price", "size"][: rng.integers(1, 3)]
@@ -21,7 +21,7 @@ def regression(seed: int) -> Case:
     )
     n = table.height
     target = rng.integers(0, 5, n) * 10.0 ** rng.integers(-2, 3)
-    target *= {3: 2.0**600, 4: 2.0**-600}.get(seed % 5, 1.0)  # squares beyond what doubles hold
+    target *= {3: 2.0**600, 4: 2.0**-600}.get(seed % 5, 1.0)  # squares overflow or underflow
     table = table.with_columns(
         prediction=pl.Series(target + rng.normal(size=n).round(int(rng.integers(0, 12)))),
         target=pl.Series(target),

@@ -1,4 +1,4 @@
-"""Random tables of spans for the merging tests: entities without scores, segments with."""
+"""Random tables of spans: entities without scores and segments with scores."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def _side(rng: np.random.Generator, ids: pl.Series, n: int) -> pl.DataFrame:
 
 
 def _slices(ids: pl.Series, rng: np.random.Generator) -> pl.DataFrame:
-    """Three slices of several datums each."""
+    """Make three slices with at least two datums each."""
     words = rng.permutation(["wet", "dry", "ice"] * len(ids))[: len(ids)]
     words[:6] = ["wet", "dry", "ice"] * 2
     return pl.DataFrame({"datum_id": ids, "weather": words})
 
 
 def entities(seed: int) -> Case:
-    """Entities, some repeated, overlapping or empty, and datums without any."""
+    """Draw entities, some repeated, overlapping or empty; some datums have none."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 9)
     names = [name for name in metrics.names("spans") if name not in RANKED]
@@ -42,17 +42,17 @@ def entities(seed: int) -> Case:
     }
     tables = {"datums": _slices(ids, rng)}
     truths = _side(rng, ids, 30)
-    found = pl.concat([truths.head(20), _side(rng, ids, 20)])
-    return Case((found, truths), options, tables=tables)
+    predictions = pl.concat([truths.head(20), _side(rng, ids, 20)])
+    return Case((predictions, truths), options, tables=tables)
 
 
 def segments(seed: int) -> Case:
-    """Segments with tied scores."""
+    """Draw segments with tied scores."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 9)
     truths = _side(rng, ids, 30)
-    found = pl.concat([truths.head(20), _side(rng, ids, 30)])
-    found = found.with_columns(score=pl.Series(rng.integers(0, 5, 50) / 4))
+    predictions = pl.concat([truths.head(20), _side(rng, ids, 30)])
+    predictions = predictions.with_columns(score=pl.Series(rng.integers(0, 5, 50) / 4))
     truths = truths.with_columns(ignore=pl.Series(rng.random(30) < 0.2))
     options = {
         "dialect": str(rng.choice(["standard", "activitynet", "thumos", "sed"])),
@@ -61,4 +61,4 @@ def segments(seed: int) -> Case:
         "iou_thresholds": [0.3, 0.5, 0.75],
         "by": ["weather"],
     }
-    return Case((found, truths), options, tables={"datums": _slices(ids, rng)})
+    return Case((predictions, truths), options, tables={"datums": _slices(ids, rng)})

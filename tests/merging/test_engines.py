@@ -1,4 +1,4 @@
-"""Spark, Ray Data and process pools tally their own rows; each is skipped where it is missing."""
+"""Partial tallies by Spark, Ray Data and process pools; missing packages are skipped."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if __name__ == "__main__":
 
 
 def test_processes(tmp_path: Path) -> None:
-    """In a script: spawned processes import the file that started them."""
+    """The code is in a script, because spawned processes import the main file."""
     script, out = tmp_path / "pool.py", tmp_path / "metrics.parquet"
     script.write_text(POOL)
     subprocess.run([sys.executable, script, *FILES, out], check=True, timeout=300)

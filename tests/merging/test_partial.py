@@ -1,4 +1,4 @@
-"""Partial tallies of one plan, sent as bytes, merge into the scorecard of the whole."""
+"""Partial tallies of a plan: merging, bytes, refusals, custom metrics."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def planned(case: Case, task: str, rows: int) -> ee.TallyPlan:
 
 @every_case
 @pytest.mark.parametrize("seed", [3, 8])
-def test_partial_tallies_are_the_whole(name: str, seed: int) -> None:
+def test_merged_partial_tallies_equal_one_run(name: str, seed: int) -> None:
     task, draw = CASES[name]
     case = draw(seed)
     parts = cut(case, task, seed, 4)
@@ -58,7 +58,7 @@ def test_partial_tallies_are_the_whole(name: str, seed: int) -> None:
 
 
 @every_case
-def test_own_metrics_of_parts_are_those_of_the_whole(name: str) -> None:
+def test_custom_metrics_of_parts_equal_one_run(name: str) -> None:
     task, draw = CASES[name]
     case = draw(5)
     options = {k: v for k, v in case.options.items() if k not in ("metrics", "limits")}
@@ -68,7 +68,9 @@ def test_own_metrics_of_parts_are_those_of_the_whole(name: str) -> None:
     card = ee.merge([tally(plan, part).to_bytes() for part in parts]).summarise()
     whole = one_after_the_other(parts)
     expected = ee.score(*whole.sides, task=task, **whole.options, **whole.tables)
-    assert {*expected.frames} - {*card.frames} <= {"examples"}  # for the page, of runs in memory
+    assert {*expected.frames} - {*card.frames} <= {
+        "examples"
+    }  # kept only by runs in memory, for the report
     for frame in card.frames:
         assert_frame_equal(card.frame(frame), expected.frame(frame), check_exact=True)
     assert {*expected.options.metrics} <= {*card.options.metrics}
@@ -76,8 +78,8 @@ def test_own_metrics_of_parts_are_those_of_the_whole(name: str) -> None:
 
 @pytest.mark.parametrize("numbered", [False, True])
 @pytest.mark.parametrize("metrics", [["Accuracy", agreement, error_rate], [agreement]])
-def test_own_metrics_have_slices_and_intervals(metrics: list[Any], numbered: bool) -> None:
-    """Ratios and means, next to built-in metrics and without any; rows with and without ids."""
+def test_custom_metrics_have_slices_and_intervals(metrics: list[Any], numbered: bool) -> None:
+    """Ratios and means, with and without built-in metrics; rows with and without ids."""
     rng = np.random.default_rng(7)
     rows = ROWS.with_columns(datum_id=rng.permutation(60), weight=rng.random(60))
     rows = rows.drop("datum_id") if numbered else rows
@@ -93,7 +95,7 @@ def test_own_metrics_have_slices_and_intervals(metrics: list[Any], numbered: boo
     assert sorted(card.notes) == sorted(whole.notes)
 
 
-def test_a_lambda_stays_in_its_process() -> None:
+def test_a_lambda_cannot_be_sent_to_another_process() -> None:
     metric = ee.metric(better="higher")(lambda rows: rows.select("datum_id", value=1))
     plan = ee.plan(CLASSES, metrics=[metric])
     part = plan.tally(ROWS.drop("site"))
@@ -103,7 +105,7 @@ def test_a_lambda_stays_in_its_process() -> None:
             way()
 
 
-def test_another_file_of_an_own_metric_is_refused(
+def test_a_changed_file_of_a_custom_metric_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = tmp_path / "own_of_parts.py"
@@ -135,7 +137,7 @@ ROWS = pl.DataFrame(
 )
 
 
-def test_intervals_slices_and_comparisons_are_those_of_the_whole() -> None:
+def test_intervals_and_slices_equal_one_run() -> None:
     options: dict[str, Any] = {"by": "site", "intervals": 0.9, "draws": 100, "cluster": "site"}
     plan = ee.plan(ROWS.schema, metrics=["Accuracy", "F1"], **options)
     card = ee.merge([plan.tally(ROWS[40:]), plan.tally(ROWS[:7]), plan.tally(ROWS[7:40])])
@@ -143,7 +145,7 @@ def test_intervals_slices_and_comparisons_are_those_of_the_whole() -> None:
     assert_frame_equal(card.summarise().metrics, whole.metrics, check_exact=True)
 
 
-def test_label_maps_and_conditions_hold_in_every_part() -> None:
+def test_label_maps_and_conditions_apply_in_every_part() -> None:
     options: dict[str, Any] = {"label_map": {"c": "b"}, "where": "site = 'x'"}
     plan = ee.plan(ROWS.head(3), metrics=["Accuracy"], **options)
     card = ee.merge(plan.tally(ROWS[at : at + 20]).to_bytes() for at in (0, 20, 40)).summarise()
@@ -152,7 +154,7 @@ def test_label_maps_and_conditions_hold_in_every_part() -> None:
     assert sorted(card.notes) == sorted(whole.notes)
 
 
-def test_labels_of_one_side_are_noted_for_the_whole_only() -> None:
+def test_one_sided_labels_are_noted_only_after_merging() -> None:
     plan = ee.plan(CLASSES, metrics=["Accuracy"])
     columns = ROWS.drop("site")
     one = plan.tally(columns.head(1))
@@ -164,7 +166,7 @@ def test_labels_of_one_side_are_noted_for_the_whole_only() -> None:
     assert ee.merge(parts).summarise().notes == whole.notes != ()
 
 
-def test_a_part_of_one_side_counts_and_sides_that_never_meet_are_refused() -> None:
+def test_one_sided_parts_count_and_sides_without_common_ids_are_refused() -> None:
     boxes = pl.DataFrame(
         {"datum_id": [1, 2], "label_value": "a", "xmin": 0.0, "ymin": 0.0, "xmax": 9.0, "ymax": 9.0}
     )
@@ -220,13 +222,13 @@ def test_forgotten_ground_truths_are_named() -> None:
         plan.tally(scored)
 
 
-def test_types_without_loss_are_converted() -> None:
+def test_lossless_types_are_converted() -> None:
     plan = ee.plan(CLASSES, metrics=["Accuracy"])
     narrow = ROWS.drop("site").cast({"datum_id": pl.UInt16, "actual": pl.Categorical})
     assert plan.tally(narrow).summarise().value("Accuracy") == pytest.approx(20 / 60)
 
 
-def test_a_metric_that_the_sample_lacks_is_refused_or_named() -> None:
+def test_metrics_missing_in_the_sample_are_refused_unless_named() -> None:
     rows = pl.DataFrame({"datum_id": [1, 2], "metric": ["COMET", "BLEURT"], "value": [0.5, 0.7]})
     plan = ee.plan(rows.head(1), task="values")
     with pytest.raises(ee.InputError) as error:
@@ -237,7 +239,7 @@ def test_a_metric_that_the_sample_lacks_is_refused_or_named() -> None:
     assert (card.value("COMET"), card.value("BLEURT")) == (0.5, 0.7)
 
 
-def test_a_metric_that_the_sample_lacks_is_refused_next_to_an_own_one() -> None:
+def test_metrics_missing_in_the_sample_are_refused_next_to_a_custom_one() -> None:
     @ee.metric(better="higher")
     def own(rows: pl.DataFrame) -> pl.DataFrame:
         return rows.select("datum_id", value=1)
@@ -256,7 +258,7 @@ def test_a_metric_that_the_sample_lacks_is_refused_next_to_an_own_one() -> None:
     assert card.metrics.equals(ee.score(judged, **given).metrics)
 
 
-def test_merging_refuses_what_does_not_belong_together(tmp_path: Any) -> None:
+def test_merging_refuses_tallies_of_different_plans(tmp_path: Any) -> None:
     columns = ROWS.drop("site")
     plan = ee.plan(CLASSES, metrics=["Accuracy"])
     tally_ = plan.tally(columns)
@@ -288,13 +290,13 @@ def test_merging_refuses_what_does_not_belong_together(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     "named", [{"limits": True}, {"memory_limit": "1GB"}, {"scratch": "x"}, {"label_next": 5}]
 )
-def test_options_of_all_rows_are_refused(named: dict[str, Any]) -> None:
+def test_options_that_need_all_rows_are_refused(named: dict[str, Any]) -> None:
     with pytest.raises(ee.OptionError) as error:
         ee.plan(CLASSES, **named)
     assert error.value.code == "option_unfit"
 
 
-def test_what_differs_between_plans_is_named() -> None:
+def test_differences_between_plans_are_named() -> None:
     columns = ROWS.drop("site")
     first = ee.plan(CLASSES, metrics=["Accuracy"]).tally(columns[:9])
     for other, name in (
@@ -307,7 +309,7 @@ def test_what_differs_between_plans_is_named() -> None:
         assert f"other {name}." in str(error.value)
 
 
-def test_faults_of_a_part_are_told_of_its_rows() -> None:
+def test_problems_of_a_part_count_its_rows() -> None:
     plan = ee.plan(CLASSES, metrics=["Accuracy"])
     with pytest.raises(ee.InputError) as error:
         plan.tally(ROWS.drop("site").head(6).with_columns(datum_id=pl.lit(1)))
@@ -315,7 +317,7 @@ def test_faults_of_a_part_are_told_of_its_rows() -> None:
     assert "0 rows" not in str(error.value)
 
 
-def test_schemas_of_texts_and_sentences_without_ids_are_refused() -> None:
+def test_schemas_of_strings_and_sentences_without_ids_are_refused() -> None:
     with pytest.raises(ee.InputError) as error:
         ee.plan({"datum_id": "int64", "actual": "string", "predicted": "string"})
     assert error.value.code == "not_a_table"
@@ -331,8 +333,8 @@ def test_schemas_of_texts_and_sentences_without_ids_are_refused() -> None:
 
 
 @pytest.mark.parametrize("cluster", [None, "site"])
-def test_intervals_of_rows_without_ids_are_those_of_one_run(cluster: str | None) -> None:
-    """Each part numbers its rows from 0: resamples would treat equal numbers as one datum."""
+def test_intervals_of_rows_without_ids_equal_one_run(cluster: str | None) -> None:
+    """Row numbers start at 0 in each part, but equal numbers must not be resampled as one datum."""
     rng = np.random.default_rng(7)
     rows = pl.DataFrame(
         {
@@ -365,7 +367,7 @@ def test_tags_of_tokens_become_spans_in_every_part(dialect: str) -> None:
             "predicted": [["B-PER", "O"], ["O", "O"]],
         }
     )
-    plan = ee.plan(rows.head(1), task="spans", dialect=dialect)  # its tags have ids
+    plan = ee.plan(rows.head(1), task="spans", dialect=dialect)  # the sample has ids
     card = ee.merge([plan.tally(rows[1:]), plan.tally(rows[:1])]).summarise()
     assert card.metrics.equals(ee.score(rows, task="spans", dialect=dialect).metrics)
 
@@ -374,8 +376,8 @@ def test_equal_runs_are_equal_bytes() -> None:
     labels = [f"label {i % 40}" for i in range(200)]
     rows = pl.DataFrame({"datum_id": range(200), "actual": labels, "predicted": labels[::-1]})
     plan = ee.plan(rows)
-    first, again = (plan.tally(rows).to_bytes() for _ in range(2))
-    assert first == again
+    first, second = (plan.tally(rows).to_bytes() for _ in range(2))
+    assert first == second
     a, b = plan.tally(rows.head(100)), plan.tally(rows.tail(100))
     assert ee.merge([a, b]).to_bytes() == ee.merge([a, b]).to_bytes()
 
@@ -385,15 +387,15 @@ def test_options_survive_bytes_and_pickles() -> None:
     options: dict[str, Any] = {"dialect": "sklearn", "zero_division": float("nan")}
     plan = ee.plan(rows, metrics=["Precision"], label_map={"a": "c"}, **options)
     tally_ = plan.tally(rows)
-    again = ee.Tally.from_bytes(tally_.to_bytes())
+    loaded = ee.Tally.from_bytes(tally_.to_bytes())
     assert (
-        again.plan.fingerprint == pickle.loads(pickle.dumps(plan)).fingerprint == plan.fingerprint
+        loaded.plan.fingerprint == pickle.loads(pickle.dumps(plan)).fingerprint == plan.fingerprint
     )
-    assert again.summarise().metrics.equals(tally_.summarise().metrics)
+    assert loaded.summarise().metrics.equals(tally_.summarise().metrics)
     assert tally_.summarise().value("Precision", label_value="c") is None
 
 
-def test_plans_are_the_same_whatever_the_order_of_columns() -> None:
+def test_plans_do_not_depend_on_the_order_of_columns() -> None:
     plan = ee.plan(CLASSES, metrics=["Accuracy"])
     other = ee.plan(dict(reversed(CLASSES.items())), metrics=["Accuracy"])
     columns = ROWS.drop("site")
@@ -422,7 +424,7 @@ def test_tallies_of_another_version_are_refused(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_regions_apply_in_every_part() -> None:
-    """Ground truths with ``ignore`` and without a label, in one part only."""
+    """Only one part has ground truths with ``ignore`` and without a label."""
     corners = {"xmin": 0.0, "ymin": 0.0, "xmax": 9.0, "ymax": 9.0}
     sides = []
     for more in ({"score": 0.5}, {"ignore": False}):
@@ -444,14 +446,14 @@ def test_regions_apply_in_every_part() -> None:
     assert ee.score(predictions, sides[1], dialect="visdrone").value("mAP@0.5") < 1.0
 
 
-def test_text_labels_with_a_score_of_neither_are_refused_by_the_plan() -> None:
+def test_the_plan_refuses_text_labels_without_a_positive_label() -> None:
     rows = pl.DataFrame({"datum_id": [1, 2], "actual": ["yes", "no"], "score": [0.5, 0.6]})
-    said = []
+    messages = []
     for call in (ee.plan, ee.score):
         with refused("option_missing", ee.InputError, option="positive_label") as caught:
             call(rows)
-        said.append(str(caught.value))
-    assert said[0] == said[1]
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
     plan = ee.plan(rows, positive_label="yes")
     assert plan.tally(rows).summarise().value("ROCAUC", label_value="yes") == 0.0
-    ee.plan(rows.with_columns(predicted=pl.col("actual")))  # scores of the predicted label
+    ee.plan(rows.with_columns(predicted=pl.col("actual")))  # scores of this label

@@ -1,4 +1,4 @@
-"""Tallies of parts of disjoint datums merge into the tally of the whole, in every task."""
+"""Merging of tallies of disjoint datums, in every task."""
 
 from __future__ import annotations
 
@@ -31,24 +31,23 @@ CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
     "segments": ("spans", span_parts.segments),
     "agents": ("agents", parts.agents),
 }
-"""Name -> task and what draws its tables."""
+"""Name -> task and function that draws its tables."""
 
-_ALIKE = {
+_SLOW = {
     "keypoints", "oriented", "solid", "centres", "seen", "sets", "segmentation", "lists", "judged",
 }  # fmt: skip
-"""Cases whose kind of tally another case has, too, or a test of their own (seen): they run with
-what takes long."""
+"""Slow cases: another case has the same kind of tally, or another test covers it (seen)."""
 
-KINDS = [one for one in CASES if one not in _ALIKE]
-"""A case of each kind of tally."""
+KINDS = [one for one in CASES if one not in _SLOW]
+"""One case per kind of tally."""
 
 every_case = pytest.mark.parametrize(
-    "name", [pytest.param(one, marks=[pytest.mark.slow] * (one in _ALIKE)) for one in CASES]
+    "name", [pytest.param(one, marks=[pytest.mark.slow] * (one in _SLOW)) for one in CASES]
 )
 
 
 @every_case
-def test_parts_make_the_whole(name: str) -> None:
-    """To the bit, every frame: however datums are dealt out, in whatever order the parts come."""
+def test_merged_parts_equal_one_tally(name: str) -> None:
+    """All frames are equal bit for bit."""
     task, draw = CASES[name]
     parts.check(draw(12), task, 12, 4)

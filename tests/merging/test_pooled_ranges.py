@@ -1,4 +1,4 @@
-"""Rows of all labels brought into one order few at a time are those of all at once."""
+"""Rows of all labels that are sorted in ranges, compared with a single sort."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ IOU = 0.5
 
 
 def ranked(rng: np.random.Generator, n_labels: int) -> Ranked:
-    """Some labels without rows, scores that are mostly equal, or all different."""
+    """Draw ranked rows: labels without rows, scores that are mostly equal or all different."""
     n, m = rng.integers(0, 40, (2, n_labels)) * (rng.random((2, n_labels)) < 0.8)
     start, gt_start = np.r_[0, np.cumsum(n)], np.r_[0, np.cumsum(m)]
     kinds = int(rng.choice([1, 3, 1000]))
@@ -49,8 +49,8 @@ def ranked(rng: np.random.Generator, n_labels: int) -> Ranked:
     )
 
 
-def together(blocks: Iterator[Points], n: int) -> list[tuple[Array, ...]]:
-    """Threshold, true and false positives of every segment."""
+def joined(blocks: Iterator[Points], n: int) -> list[tuple[Array, ...]]:
+    """Concatenate thresholds, true and false positives per segment."""
     out: list[list[tuple[Array, ...]]] = [[] for _ in range(n)]
     for one in blocks:
         for s in range(n):
@@ -79,30 +79,30 @@ def test_same_points(seed: int, tmp_path: Path) -> None:
     scan = CountedScan(run, IOU, key, n_keys)
     with tuned(drawn_bytes=40 * 4 * most):
         blocks = list(scan)
-        here = together(point_blocks(scan, *how), n_keys * how[1])
+        here = joined(point_blocks(scan, *how), n_keys * how[1])
     assert sum(one.score.size for one in blocks) == whole.score.size
     for one in blocks:
         assert_small(one, most, n_labels)
-    for ours, theirs in zip(here, together(point_blocks([whole], *how), len(here)), strict=True):
+    for ours, theirs in zip(here, joined(point_blocks([whole], *how), len(here)), strict=True):
         for column, other in zip(ours, theirs, strict=True):
             np.testing.assert_array_equal(column, other)
 
 
 def assert_small(rows: CountedRows, most: int, n_labels: int) -> None:
-    """No more rows than asked for, and a few of each label that a sample does not tell."""
+    """Check that a block has at most ``most`` rows plus a few rows per label."""
     every = max(1, most // 4)
     assert rows.score.size <= most + (n_labels + 1) * every or np.unique(rows.score).size == 1
 
 
 def test_runs_in_buckets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Single datums and one threshold for all labels, with no row too few to be cut."""
+    """Per-datum rows and ECE over all labels, split into small ranges."""
     case = plain("detection", 4)
     given: dict[str, Any] = {**case.options, **case.tables, "task": "detection"}
     sides = write_sides(case, tmp_path)
     given["metrics"] = ["PerDatum", "ECE"]
     whole = ee.score(*sides, **given)
     in_buckets(monkeypatch)
-    with tuned(drawn_bytes=1600):  # of 50 rows, ten at once
+    with tuned(drawn_bytes=1600):  # 10 of 50 rows at once
         bounded = ee.score(*sides, **given, memory_limit="1GB", scratch=str(tmp_path / "s"))
     assert bounded.run["buckets"] > 1
     for frame in ("per_datum", "metrics"):

@@ -1,4 +1,4 @@
-"""Stored tallies are read back to the bit, and files that are none, or not whole, are refused."""
+"""Stored tallies: exact round trip, older versions, damaged and other files."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from evalengine.tallies import stored
 @every_case
 @settings(max_examples=1)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_stored_parts_make_the_whole(
+def test_stored_parts_equal_one_tally(
     name: str, seed: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Through the disk and back, parts merge into the tally of the whole as ever."""
+    """Tallies are saved and loaded before they are merged."""
     task, draw = CASES[name]
     folder = tmp_path_factory.mktemp("tallies")
 
@@ -44,7 +44,7 @@ def test_stored_parts_make_the_whole(
 @pytest.mark.parametrize("name", ["classification", "binary"])
 @pytest.mark.parametrize("first", [True, False])
 def test_files_of_earlier_versions_are_read(name: str, first: bool, tmp_path: Path) -> None:
-    """Fields had other names in some of them, and there were none for what came later or went."""
+    """Earlier versions have other names of fields, additional fields and missing ones."""
     task, draw = CASES[name]
     case = draw(7)
     tallies = parts.tallied(case, parts.fitted(case, task))
@@ -70,11 +70,17 @@ def test_files_of_earlier_versions_are_read(name: str, first: bool, tmp_path: Pa
                     whole["datums"]["fields"]["low"] = 0
                 content = json.dumps(tree).encode()
             target.writestr(member, content)
-    found = stored.load(old)
-    for field in (*found.scored.__struct_fields__, "parts", "several", "label_codes", "unit_codes"):
-        one, other = getattr(found.scored, field), getattr(tallies.scored, field)
+    loaded = stored.load(old)
+    for field in (
+        *loaded.scored.__struct_fields__,
+        "parts",
+        "several",
+        "label_codes",
+        "unit_codes",
+    ):
+        one, other = getattr(loaded.scored, field), getattr(tallies.scored, field)
         assert np.array_equal(one, other), field
-    assert np.array_equal(found.units.truth, tallies.units.truth)
+    assert np.array_equal(loaded.units.truth, tallies.units.truth)
 
 
 def _stored(folder: Path) -> Path:
@@ -89,7 +95,7 @@ def _stored(folder: Path) -> Path:
     return path
 
 
-def test_a_file_tells_what_it_is(tmp_path: Path) -> None:
+def test_the_head_of_a_file(tmp_path: Path) -> None:
     head = stored.head_of(_stored(tmp_path))
     assert (head["fingerprint"], head["about"]) == ("abc", {"rows": 3})
     assert [path.name for path in tmp_path.iterdir()] == ["one.tally"]
@@ -100,16 +106,16 @@ def test_another_plan_is_refused(tmp_path: Path) -> None:
         stored.load(_stored(tmp_path), fingerprint="def")
 
 
-@pytest.mark.parametrize("left", [0.0, 0.3, 0.9, 0.999])
-def test_a_file_that_was_cut_off_is_named(tmp_path: Path, left: float) -> None:
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 0.999])
+def test_a_truncated_file_is_refused(tmp_path: Path, share: float) -> None:
     path = _stored(tmp_path)
     whole = path.read_bytes()
-    path.write_bytes(whole[: int(len(whole) * left)])
+    path.write_bytes(whole[: int(len(whole) * share)])
     with refused("file_damaged", ee.ReadError):
         stored.load(path)
 
 
-def test_files_that_were_joined_are_no_tally(tmp_path: Path) -> None:
+def test_concatenated_files_are_refused(tmp_path: Path) -> None:
     one = _stored(tmp_path).read_bytes()
     for name, joined in (("two", one + one), ("after", one + one[:500]), ("before", b"PK" + one)):
         path = tmp_path / name
@@ -118,7 +124,7 @@ def test_files_that_were_joined_are_no_tally(tmp_path: Path) -> None:
             stored.load(path)
 
 
-def test_a_byte_that_changed_is_found(tmp_path: Path) -> None:
+def test_a_changed_byte_is_detected(tmp_path: Path) -> None:
     path = _stored(tmp_path)
     whole = bytearray(path.read_bytes())
     at = whole.index(np.float64(0.75).tobytes())
@@ -128,9 +134,7 @@ def test_a_byte_that_changed_is_found(tmp_path: Path) -> None:
         stored.load(path)
 
 
-def test_a_failed_write_leaves_what_was_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = _stored(tmp_path)
     before = path.read_bytes()
 
@@ -154,7 +158,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
 
 
 def test_numbers_are_stored_without_pandas(tmp_path: Path) -> None:
-    """Every process of a run would import it, for nothing."""
+    """Importing pandas would slow down every process of a run."""
     code = f"""
 import sys
 import numpy as np

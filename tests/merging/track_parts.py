@@ -1,4 +1,4 @@
-"""Random tables of tracks, with gaps, switches, ignored objects and sequences of one side."""
+"""Random tables of tracks, with gaps, switches, ignored objects and one-sided sequences."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from evalengine import metrics
 
 
 def tracking(seed: int) -> Case:
-    """A few objects that move over a small grid, so that ties are common, and their tracks."""
+    """Draw objects that move on a small grid, where ties are common, and their tracks."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 7)
     truth: list[tuple[Any, ...]] = []
-    found: list[tuple[Any, ...]] = []
+    tracks: list[tuple[Any, ...]] = []
     for datum in ids:
         n = int(rng.integers(0, 5))
         place, track = rng.integers(0, 8, (n, 2)), np.arange(n)
@@ -30,15 +30,15 @@ def tracking(seed: int) -> Case:
                 if one_side > 0.1:
                     truth.append((datum, frame, f"o{i}", *box, label[i], bool(ignored[i])))
             for i in np.flatnonzero(rng.random(n) < 0.8):
-                near = place[i] + rng.integers(-1, 2, 2)
+                moved = place[i] + rng.integers(-1, 2, 2)
                 if one_side < 0.9:
-                    found.append((datum, frame, int(track[i]), *near, *(near + 4), label[i]))
+                    tracks.append((datum, frame, int(track[i]), *moved, *(moved + 4), label[i]))
     corners = dict.fromkeys(("xmin", "ymin", "xmax", "ymax"), pl.Float64)
     place_of = {"sequence": ids.dtype, "frame": pl.Int64}
     label_of = {"label_value": pl.Int64}
     sides = (
         pl.DataFrame(
-            found, {**place_of, "track_id": pl.Int64, **corners, **label_of}, orient="row"
+            tracks, {**place_of, "track_id": pl.Int64, **corners, **label_of}, orient="row"
         ),
         pl.DataFrame(
             truth,
@@ -58,13 +58,15 @@ def tracking(seed: int) -> Case:
 
 
 def _as_masks(side: pl.DataFrame) -> pl.DataFrame:
-    """Boxes of 4 x 4 pixels as masks of an image that holds all of them."""
-    size, away, own = 40, 16, 4
-    begun = [(int(x) + away) * size + int(y) + away for x, y in side.select("xmin", "ymin").rows()]
-    lines = [own, size - own] * own
+    """Convert boxes of 4 x 4 pixels to masks in an image that contains all of them."""
+    size, shift, width = 40, 16, 4
+    starts = [
+        (int(x) + shift) * size + int(y) + shift for x, y in side.select("xmin", "ymin").rows()
+    ]
+    lines = [width, size - width] * width
     masks = [
-        {"size": [size, size], "counts": [first, *lines, size * size - first - own * size]}
-        for first in begun
+        {"size": [size, size], "counts": [first, *lines, size * size - first - width * size]}
+        for first in starts
     ]
     dtype = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.List(pl.Int64)})
     return side.drop("xmin", "ymin", "xmax", "ymax").with_columns(

@@ -1,1 +1,1 @@
-"""Slow, obvious reference implementations that share nothing with the engine."""
+"""Slow reference implementations that share no code with the engine."""

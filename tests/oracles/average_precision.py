@@ -1,4 +1,4 @@
-"""The 101-point interpolated precision-recall curve, in both arithmetics."""
+"""Reference of the 101-point interpolated precision-recall curve, in floats and integers."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ LEVELS = 101
 def interpolated_coco(
     hits: Sequence[bool | None], scores: Sequence[float], n_truths: int
 ) -> tuple[list[float], list[float | None]]:
-    """Precision at recall 0, 0.01, ..., 1 as pycocotools computes it, and the scores there.
+    """Compute precision and scores at recall 0, 0.01, ..., 1 as pycocotools does.
 
     Args:
-        hits: whether each prediction is a true positive, best score first; None for one that is
-            ignored, which adds to neither count but has a place on the curve.
-        scores: their scores.
+        hits: True for true positives, False for false positives, by descending score; None for
+            ignored predictions, which are not counted but have a point on the curve.
+        scores: scores of the predictions.
         n_truths: number of ground truths, not 0.
 
     Returns:
-        Precisions (0 where the recall is never reached) and scores (None there).
+        Precisions and scores; 0 and None if a recall is not reached.
     """
     recall, precision = [], []
     tp = fp = 0
@@ -44,7 +44,7 @@ def interpolated_coco(
 def interpolated_exact(
     hits: Sequence[bool | None], scores: Sequence[float], n_truths: int
 ) -> tuple[list[float], list[float | None]]:
-    """The same in integers: level k of 100 is reached where 100 tp >= k n; no epsilon."""
+    """Compute the curve in integers: level k is reached if 100 tp >= k n."""
     points = []
     tp = fp = 0
     for hit, score in zip(hits, scores, strict=True):

@@ -1,4 +1,4 @@
-"""Classification, slow and obvious: dictionaries, loops over all pairs, fractions."""
+"""Reference of classification metrics, with dictionaries, loops and fractions."""
 
 from __future__ import annotations
 
@@ -10,35 +10,36 @@ from fractions import Fraction
 from typing import Any
 
 Label = tuple[str, Any]
-"""Key and value."""
+"""Label key and label value."""
 Unit = tuple[Any, str]
 """Datum and label key."""
 Number = Fraction | None
+_HALF = Fraction(1, 2)
 
 
 def over(top: Any, bottom: Any) -> Number:
-    """A quotient, undefined over 0."""
+    """Divide; None if the denominator is 0."""
     return None if bottom == 0 else Fraction(top) / Fraction(bottom)
 
 
 def mean(values: Sequence[Number], weights: Sequence[Any] | None = None) -> Number:
-    """Mean over what is defined."""
+    """Compute the mean of defined values."""
     weights = [1] * len(values) if weights is None else weights
-    known = [(v, Fraction(w)) for v, w in zip(values, weights, strict=True) if v is not None]
-    return over(sum(v * w for v, w in known), sum(w for _, w in known))
+    defined = [(v, Fraction(w)) for v, w in zip(values, weights, strict=True) if v is not None]
+    return over(sum(v * w for v, w in defined), sum(w for _, w in defined))
 
 
 @dataclass
 class Oracle:
-    """Both sides as plain rows, undefined left undefined (``standard``).
+    """Metrics of plain rows under the dialect ``standard``.
 
     Attributes:
         predictions: (datum, key, value, score), in input order.
         truths: (datum, key, value).
-        weights: how much each datum counts; 1 where it is not in there.
-        several: whether a datum may have several labels of one key.
-        decision: score from which one is predicted then.
-        n_labels: labels of each key of the whole run, where these rows are a part of it.
+        weights: weight per datum; 1 if missing.
+        several: True if a datum may have several labels of one key.
+        decision: minimum score of predicted labels if a datum may have several.
+        n_labels: number of labels per key in the whole run, if these rows are a part of it.
     """
 
     predictions: Sequence[tuple[Any, str, Any, float]]
@@ -63,23 +64,23 @@ class Oracle:
         self.judged = self.units if self.several else [u for u in self.units if u in self.true]
 
     def weight(self, unit: Unit) -> Fraction:
-        """How much a unit counts."""
+        """Return the weight of a unit."""
         return Fraction(self.weights.get(unit[0], 1))
 
     def of_key(self, key: str, units: Sequence[Unit] | None = None) -> list[Unit]:
-        """Units of a key."""
+        """Return the units of a key."""
         return [unit for unit in (self.units if units is None else units) if unit[1] == key]
 
     def total(self, units: Sequence[Unit]) -> Fraction:
-        """Weight of units."""
+        """Return the total weight of units."""
         return sum((self.weight(unit) for unit in units), Fraction(0))
 
     def is_true(self, unit: Unit, value: Any) -> bool:
-        """Whether a label is true of a unit."""
+        """Return True if a label is a ground truth of a unit."""
         return value in self.true.get(unit, set())
 
     def predicted(self, unit: Unit) -> set[Any]:
-        """The best label, the first of equals; of several labels those at the decision."""
+        """Return the first label of highest score, or all labels at or above the decision."""
         scores = self.scores.get(unit, {})
         if self.several:
             return {value for value, score in scores.items() if score >= self.decision}
@@ -87,7 +88,7 @@ class Oracle:
         return set([value for value, score in scores.items() if score == best][:1])
 
     def counts(self, label: Label) -> tuple[Fraction, Fraction, Fraction, Fraction]:
-        """tp, fp, fn and tn of the predicted labels."""
+        """Count tp, fp, fn and tn of the predicted labels."""
         key, value = label
         cells = [Fraction(0)] * 4
         for unit in self.of_key(key):
@@ -96,7 +97,7 @@ class Oracle:
         return cells[0], cells[1], cells[2], cells[3]
 
     def ratios(self) -> dict[tuple[Any, ...], Number]:
-        """(metric, key, value, average) of precision, recall, F1, F2 and Jaccard."""
+        """Compute (metric, key, value, average) -> number of every ratio."""
         out: dict[tuple[Any, ...], Number] = {}
         for name, of in RATIOS.items():
             for key in self.keys:
@@ -125,13 +126,13 @@ class Oracle:
         return out
 
     def accuracy(self, key: str) -> Number:
-        """Share of judged units whose predicted labels are exactly the true ones."""
+        """Compute the share of judged units whose predicted labels equal the true ones."""
         units = self.of_key(key, self.judged)
         right = [unit for unit in units if self.predicted(unit) == self.true.get(unit, set())]
         return over(self.total(right), self.total(units))
 
     def sides(self, label: Label) -> tuple[list[tuple[float, Fraction]], ...]:
-        """(score, weight) of positives and of negatives; -inf where the label is not listed."""
+        """Return (score, weight) of positives and of negatives; the score is -inf if missing."""
         key, value = label
         out: tuple[list[tuple[float, Fraction]], ...] = ([], [])
         for unit in self.of_key(key, self.judged):
@@ -140,17 +141,17 @@ class Oracle:
         return out
 
     def area(self, label: Label) -> Number:
-        """Mann and Whitney: the share of pairs that the positive wins, ties half."""
+        """Compute the Mann-Whitney statistic: the share of pairs won by the positive, ties 1/2."""
         positives, negatives = self.sides(label)
         won = all_pairs = Fraction(0)
         for score, weight in positives:
-            for other, its in negatives:
-                all_pairs += weight * its
-                won += weight * its * (Fraction(1, 2) if score == other else int(score > other))
+            for other, other_weight in negatives:
+                all_pairs += weight * other_weight
+                won += weight * other_weight * (_HALF if score == other else int(score > other))
         return over(won, all_pairs)
 
     def average_precision(self, label: Label) -> Number:
-        """Precision at each distinct score, times the gain in recall."""
+        """Sum precision times the gain in recall over distinct scores."""
         positives, negatives = self.sides(label)
         everything = sum((weight for _, weight in positives), Fraction(0))
         if not everything:
@@ -165,7 +166,7 @@ class Oracle:
         return total
 
     def cells(self, label: Label, threshold: float) -> Counter[tuple[str, str]]:
-        """Outcome and observation of every unit of the key: the detailed curve."""
+        """Count outcomes and observations of the key's units, as in the detailed curve."""
         key, value = label
         out: Counter[tuple[str, str]] = Counter()
         for unit in self.of_key(key):
@@ -185,7 +186,7 @@ class Oracle:
         return out
 
     def confusion(self) -> dict[tuple[Any, ...], Fraction]:
-        """(key, actual, predicted) to weight; None for missing."""
+        """Compute (key, actual, predicted) -> weight; None represents missing."""
         out: dict[tuple[Any, ...], Fraction] = {}
         for unit in self.units:
             actual = next(iter(self.true.get(unit, ())), None)
@@ -195,7 +196,7 @@ class Oracle:
         return out
 
     def outcomes(self) -> Counter[tuple[Any, ...]]:
-        """(datum, key, value, outcome, score) of every hard prediction and unmet truth."""
+        """Count (datum, key, value, outcome, score) of predictions and missed truths."""
         out: Counter[tuple[Any, ...]] = Counter()
         for unit in self.units:
             truth, mine = self.true.get(unit, set()), self.predicted(unit)
@@ -208,7 +209,7 @@ class Oracle:
         return out
 
     def losses(self, key: str) -> dict[str, float | None]:
-        """Log loss, Brier score (halved with two labels) and top-k accuracy, k 1 and 2."""
+        """Compute log loss, Brier score (halved for two labels) and top-1 and top-2 accuracy."""
         units = self.of_key(key, self.judged)
         weight = float(self.total(units))
         if not weight:
@@ -232,7 +233,7 @@ class Oracle:
 
 
 def f_of(beta: int, tp: Any, fp: Any, fn: Any) -> Number:
-    """F from counts."""
+    """Compute F-beta from counts."""
     return over((1 + beta**2) * tp, (1 + beta**2) * tp + beta**2 * fn + fp)
 
 
@@ -243,4 +244,4 @@ RATIOS: dict[str, Any] = {
     "F2": lambda tp, fp, fn: f_of(2, tp, fp, fn),
     "Jaccard": lambda tp, fp, fn: over(tp, tp + fp + fn),
 }
-"""Metric to its quotient of true positives, false positives and false negatives."""
+"""Metric -> function of true positives, false positives and false negatives."""

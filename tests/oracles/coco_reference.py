@@ -1,4 +1,4 @@
-"""pycocotools itself, run on tables of canonical columns."""
+"""Evaluation of tables and files by pycocotools."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ with warnings.catch_warnings():
 def _dataset(
     frame: pl.DataFrame, datums: Sequence[Any], labels: Sequence[Any], *, scored: bool
 ) -> Any:
-    """A COCO object; ids and labels become their 1-based places, annotations count from 1."""
+    """Make a COCO object in which ids, labels and annotations are numbered from 1."""
     image = {datum: i for i, datum in enumerate(datums, 1)}
     category = {label: i for i, label in enumerate(labels, 1)}
     annotations = []
@@ -58,14 +58,15 @@ def run_coco(
     max_detections: Sequence[int] | None = None,
     area_ranges: Mapping[str, tuple[float, float]] | None = None,
 ) -> tuple[Any, list[Any], list[tuple[str, Any]]]:
-    """COCOeval after ``summarize``, and the datum ids and labels its axes stand for.
+    """Run COCOeval; return it with the datum ids and labels of its axes.
 
     Args:
-        predictions: table of predictions; a column ``area`` stands for what ``loadRes`` sets.
+        predictions: table of predictions; a column ``area`` replaces the area of ``loadRes``.
         truths: table of ground truths.
-        iou_thresholds: instead of COCO's.
-        max_detections: instead of COCO's; with other than three, ``stats`` is left alone.
-        area_ranges: instead of COCO's, the first standing for all.
+        iou_thresholds: replace COCO's thresholds.
+        max_detections: replace COCO's limits.
+        area_ranges: replace COCO's ranges; the first is that of all areas. ``stats`` is computed
+            only if all three are None.
     """
     datums = sorted({*predictions["datum_id"], *truths["datum_id"]})
     labels = sorted({*_labels(predictions), *_labels(truths)})
@@ -95,7 +96,7 @@ ARRAYS = ("precision", "recall", "scores")
 
 
 def same_arrays(ours: Any, theirs: Any) -> None:
-    """Every array of ``to_coco()``, bit by bit."""
+    """Check that the arrays of ``to_coco()`` are equal bit for bit."""
     for name in ARRAYS:
         expected = theirs.eval[name]
         assert (ours[name].shape, ours[name].dtype) == (expected.shape, np.float64)
@@ -103,18 +104,17 @@ def same_arrays(ours: Any, theirs: Any) -> None:
 
 
 def same_as_coco(ours: Any, theirs: Any) -> None:
-    """The twelve numbers too."""
+    """Check the arrays and the twelve summary numbers."""
     assert ours["stats"] == theirs.stats.tolist()
     same_arrays(ours, theirs)
 
 
 class _BoundaryEval(COCOeval):  # type: ignore[misc]  # pycocotools has no types
-    """The smaller of the IoU of masks and of their boundaries (Cheng et al., 2021).
+    """COCOeval with the minimum of mask IoU and boundary IoU (Cheng et al., 2021).
 
-    Against a crowd the masks alone count, as in boundary-iou-api and faster-coco-eval.
-
-    A boundary is a mask without what d erosions by 3 x 3 leave of it, the outside being empty, d
-    two hundredths of the diagonal, rounded.
+    For a crowd, only the masks count, as in boundary-iou-api and faster-coco-eval. A boundary is
+    a mask minus its erosion by d steps of 3 x 3 with an empty outside; d is 0.02 of the diagonal,
+    rounded.
     """
 
     def computeIoU(self, imgId: Any, catId: Any) -> Any:
@@ -148,13 +148,13 @@ def coco_eval(
     iou_type: str = "bbox",
     area_ranges: Mapping[str, tuple[float, float]] | None = None,
 ) -> Any:
-    """COCOeval of two JSON files, accumulated and summarised.
+    """Run COCOeval on two JSON files.
 
     Args:
         truths: path of the ground-truth JSON.
-        detections: path of the results JSON; image, category, score and what is compared are read.
+        detections: path of the results JSON; only the fields in ``_READ`` are used.
         iou_type: ``bbox``, ``segm`` or ``boundary``.
-        area_ranges: instead of COCO's, the first standing for all; ``stats`` is left alone then.
+        area_ranges: replace COCO's ranges, without ``stats``; the first is that of all areas.
     """
     with contextlib.redirect_stdout(io.StringIO()):
         coco = COCO(truths)
@@ -162,13 +162,13 @@ def coco_eval(
             {name: row[name] for name in _READ if name in row}
             for row in json.loads(Path(detections).read_text())
         ]
-        found = coco.loadRes(results)
+        detected = coco.loadRes(results)
         if iou_type == "boundary":
-            evaluation = _BoundaryEval(coco, found, "segm")
+            evaluation = _BoundaryEval(coco, detected, "segm")
         else:
-            evaluation = COCOeval(coco, found, iou_type)
+            evaluation = COCOeval(coco, detected, iou_type)
         if area_ranges is not None:
-            evaluation.params.areaRng = [list(ends) for ends in area_ranges.values()]
+            evaluation.params.areaRng = [list(limits) for limits in area_ranges.values()]
             evaluation.params.areaRngLbl = [*area_ranges]
         evaluation.evaluate()
         evaluation.accumulate()

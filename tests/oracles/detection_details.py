@@ -1,4 +1,4 @@
-"""Why predictions and ground truths failed: detailed curves, confusion, outcomes, from rows."""
+"""Reference of detailed curves, confusion matrices and outcomes of detection."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .detection_rows import Box, Fate, Label, Prediction, Truth, box_iou
 
 
 def _may_confuse(p: Prediction, g: Truth, iou: float) -> bool:
-    """Whether they overlap, under one key, with different values."""
+    """Return True if both overlap and have the same label key and different values."""
     return (
         p.datum == g.datum
         and p.label[0] == g.label[0]
@@ -33,22 +33,22 @@ def _why_missed(oracle: DetectionOracle, g: Truth, iou: float, score: float) -> 
 
 
 def _hits(oracle: DetectionOracle, label: Label, iou: float, score: float) -> list[Fate]:
-    """Fates in the first area range, from the score threshold up."""
+    """Return the fates in the first area range with at least the given score."""
     fates = oracle.fates(label, iou, oracle.asked.area_ranges[0][1])
     return [f for f in fates if f.prediction.score >= score]
 
 
 def _missed(oracle: DetectionOracle, fates: list[Fate], label: Label) -> list[Truth]:
-    found = {f.truth.row for f in fates if f.status == "tp" and f.truth is not None}
-    return [g for g in oracle.sides.of(label).truths if not g.crowd and g.row not in found]
+    matched = {f.truth.row for f in fates if f.status == "tp" and f.truth is not None}
+    return [g for g in oracle.sides.of(label).truths if not g.crowd and g.row not in matched]
 
 
 def detailed_cells(
     oracle: DetectionOracle, iou: float, scores: tuple[float, ...]
 ) -> dict[tuple[Any, ...], Counter[tuple[Any, Box]]]:
-    """(label key, label value, score, outcome, observation) to its datums and boxes, with counts.
+    """Map (label key, label value, score, outcome, observation) to counts of datums and boxes.
 
-    The box is the ground truth's, but for false positives, where it is the prediction's.
+    The box is that of the prediction for false positives, otherwise that of the ground truth.
     """
     out: dict[tuple[Any, ...], Counter[tuple[Any, Box]]] = {}
 
@@ -77,11 +77,10 @@ _OUTCOME = {
 
 
 def outcome_rows(oracle: DetectionOracle, iou: float, score: float) -> Counter[tuple[Any, ...]]:
-    """(datum, label key, label value, outcome, score, IoU, annotation id) to count.
+    """Count (datum, label key, label value, outcome, score, IoU, annotation id).
 
-    The annotation id is that of a true positive's or of the missed ground truth; the IoU is that
-    of a true positive, and the highest one with a ground truth that makes a false positive a
-    misclassification or a duplicate.
+    The annotation id is that of the matched or missed ground truth. The IoU of a
+    misclassification or duplicate is the highest one with a ground truth that causes it.
     """
     out: Counter[tuple[Any, ...]] = Counter()
     for label in oracle.sides.labels:
@@ -103,7 +102,7 @@ def outcome_rows(oracle: DetectionOracle, iou: float, score: float) -> Counter[t
 
 
 def _closest(oracle: DetectionOracle, p: Prediction, *, own: bool) -> float:
-    """Highest IoU with a ground truth of the key, of the prediction's own value or another."""
+    """Return the highest IoU with a ground truth of the same key and the same or another value."""
     return max(
         (
             box_iou(p.box, g.box)
@@ -118,10 +117,10 @@ def _closest(oracle: DetectionOracle, p: Prediction, *, own: bool) -> float:
 
 
 def confusion_cells(oracle: DetectionOracle, iou: float, score: float) -> Counter[tuple[Any, ...]]:
-    """(label key, actual or None, predicted or None) to count.
+    """Count (label key, actual or None, predicted or None).
 
-    What matched within its label is the diagonal. The rest, by descending score (ties: datum id,
-    then row), take the leftover ground truth of another value of the key that they overlap most.
+    Matches within a label are the diagonal. Each other prediction, by descending score, datum id
+    and row, takes the free ground truth of another value that it overlaps most.
     """
     out: Counter[tuple[Any, ...]] = Counter()
     free: list[Prediction] = []
@@ -135,11 +134,11 @@ def confusion_cells(oracle: DetectionOracle, iou: float, score: float) -> Counte
         missed += _missed(oracle, fates, label)
     missed.sort(key=lambda g: g.row)
     for p in sorted(free, key=lambda p: (-p.score, p.datum, p.row)):
-        near = [g for g in missed if _may_confuse(p, g, iou)]
-        if not near:
+        candidates = [g for g in missed if _may_confuse(p, g, iou)]
+        if not candidates:
             out[p.label[0], None, p.label[1]] += 1
             continue
-        truth = max(near, key=lambda g: box_iou(p.box, g.box))
+        truth = max(candidates, key=lambda g: box_iou(p.box, g.box))
         missed.remove(truth)
         out[p.label[0], truth.label[1], p.label[1]] += 1
     for g in missed:

@@ -1,7 +1,6 @@
-"""Every number of detection for every dialect but LVIS, from plain rows.
+"""Reference of detection metrics for every dialect except LVIS, from plain rows.
 
-The keys of the results are the columns that tell rows apart, so that a whole frame can be
-compared at once.
+Results are keyed by the columns that identify a row, so that whole frames can be compared.
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class DetectionRuleSet:
-    """A dialect as the oracle needs it.
+    """Rules of a dialect.
 
     Attributes:
-        match: its matching.
-        interpolate: its 101-point curve.
-        crowd: whether crowd regions are honoured.
-        unannotated_is_zero: labels without ground truth are 0, not undefined.
+        match: matching of predictions and ground truths.
+        interpolate: 101-point curve.
+        crowd: True if crowd regions are used.
+        unannotated_is_zero: True if labels without ground truths are 0 instead of undefined.
     """
 
     match: Callable[[Sides, float, Limits], list[Fate]]
@@ -49,7 +48,7 @@ DIALECTS = {
 
 @dataclass(frozen=True)
 class Asked:
-    """The options that matter here, all given."""
+    """Options of an evaluation."""
 
     iou_thresholds: tuple[float, ...]
     returned: tuple[float, ...]
@@ -78,7 +77,7 @@ class Tally:
 
     @property
     def rates(self) -> dict[str, float | None]:
-        """Precision, Recall, F1, Accuracy; None where the denominator is 0."""
+        """Precision, recall, F1 and accuracy; None if the denominator is 0."""
         tp, fp, fn = self.tp, self.fp, self.fn
         return {
             "Precision": tp / (tp + fp) if tp + fp else None,
@@ -89,7 +88,7 @@ class Tally:
 
 
 class DetectionOracle:
-    """One evaluation: matches once per IoU and area, then counts as often as asked."""
+    """Evaluation that caches matches per label, IoU and area range."""
 
     def __init__(self, sides: Sides, dialect: str, asked: Asked) -> None:
         self.sides = sides
@@ -100,14 +99,14 @@ class DetectionOracle:
     def fates(
         self, label: Label, iou: float, limits: Limits = None, cap: int | None = None
     ) -> list[Fate]:
-        """Fates of a label's predictions of rank below the cap, in ranked order."""
+        """Return the fates of a label's predictions with rank below the cap, in ranked order."""
         key = (label, iou, limits)
         if key not in self._fates:
             self._fates[key] = self.rules.match(self.sides.of(label), iou, limits)
         return [f for f in self._fates[key] if cap is None or f.rank < cap]
 
     def n_truths(self, label: Label, limits: Limits = None) -> int:
-        """Ground truths that count."""
+        """Count the ground truths that are neither crowds nor outside the area range."""
         return sum(
             not g.crowd and (limits is None or limits[0] <= g.area <= limits[1])
             for g in self.sides.of(label).truths
@@ -116,28 +115,28 @@ class DetectionOracle:
     def curve(
         self, label: Label, iou: float, limits: Limits = None
     ) -> tuple[list[float], list[float | None]] | None:
-        """Precisions and scores at 101 levels of recall; None without ground truths.
+        """Compute precisions and scores at 101 levels of recall; None without ground truths.
 
-        Where those are 0 and not undefined, the best score reaches recall 0.
+        If labels without ground truths are 0, the best score is at recall 0.
         """
         n = self.n_truths(label, limits)
-        walked = [f for f in self.fates(label, iou, limits, self.asked.cap) if not f.left_out]
+        counted = [f for f in self.fates(label, iou, limits, self.asked.cap) if not f.left_out]
         if n == 0:
-            best = max((f.prediction.score for f in walked), default=None)
+            best = max((f.prediction.score for f in counted), default=None)
             zeros = [0.0] * 101, [best, *[None] * 100]
             return zeros if self.rules.unannotated_is_zero else None
-        hits = [None if f.status == "ignored" else f.status == "tp" for f in walked]
-        return self.rules.interpolate(hits, [f.prediction.score for f in walked], n)
+        hits = [None if f.status == "ignored" else f.status == "tp" for f in counted]
+        return self.rules.interpolate(hits, [f.prediction.score for f in counted], n)
 
     def average_precision(self, label: Label, iou: float, limits: Limits) -> float | None:
-        """Mean of the 101 precisions."""
+        """Compute the mean of the 101 precisions."""
         curve = self.curve(label, iou, limits)
         if curve is None:
             return None
         return sum(curve[0]) / len(curve[0])
 
     def recall(self, label: Label, iou: float, limits: Limits, cap: int | None) -> float | None:
-        """Share of ground truths hit by a score of at least recall_score_threshold."""
+        """Compute the share of ground truths matched with at least recall_score_threshold."""
         n = self.n_truths(label, limits)
         if n == 0:
             return 0.0 if self.rules.unannotated_is_zero else None
@@ -146,14 +145,14 @@ class DetectionOracle:
         return sum(f.status == "tp" and f.prediction.score >= lowest for f in fates) / n
 
     def tally(self, label: Label, iou: float, score: float, limits: Limits = None) -> Tally:
-        """Counts at one IoU and score threshold."""
+        """Count at one IoU and score threshold."""
         fates = self.fates(label, iou, limits, self.asked.cap)
         seen = [f.status for f in fates if f.prediction.score >= score]
         tp = seen.count("tp")
         return Tally(tp, seen.count("fp"), self.n_truths(label, limits) - tp)
 
     def averaged(self) -> dict[Key, float | None]:
-        """AP, AR and their means."""
+        """Compute AP, AR and their means."""
         asked = self.asked
         out: dict[Key, float | None] = {}
         keys = sorted({key for key, _ in self.sides.labels})
@@ -195,7 +194,7 @@ class DetectionOracle:
         return out
 
     def counted(self) -> dict[Key, float | None]:
-        """Counts, Precision, Recall, F1 and Accuracy, per label and averaged by key."""
+        """Compute counts, precision, recall, F1 and accuracy, per label and averaged by key."""
         out: dict[Key, float | None] = {}
         for area, limits in self.asked.area_ranges:
             for t in self.asked.iou_thresholds:
@@ -208,7 +207,7 @@ class DetectionOracle:
         return out
 
     def score_curve(self) -> dict[Key, tuple[Tally, dict[str, float | None]]]:
-        """PrecisionRecallCurve: (label key, label value, score) to counts and rates."""
+        """Map (label key, label value, score) to counts and rates, as in PrecisionRecallCurve."""
         t = self.asked.pr_curve_iou_threshold
         out = {}
         for label in self.sides.labels:

@@ -1,4 +1,4 @@
-"""Rows of detection tables as plain objects, and the overlap of two boxes."""
+"""Rows of detection tables as plain objects, and IoU of boxes."""
 
 from __future__ import annotations
 
@@ -51,18 +51,18 @@ class Sides:
 
     @property
     def labels(self) -> list[Label]:
-        """Every label of either side, sorted."""
+        """All labels of both sides, sorted."""
         return sorted({row.label for row in (*self.predictions, *self.truths)})
 
     def of(self, label: Label) -> Sides:
-        """The rows of one label."""
+        """Return the rows of one label."""
         return Sides(
             tuple(p for p in self.predictions if p.label == label),
             tuple(g for g in self.truths if g.label == label),
         )
 
     def on(self, datums: set[Any]) -> Sides:
-        """The rows of some datums."""
+        """Return the rows of some datums."""
         return Sides(
             tuple(p for p in self.predictions if p.datum in datums),
             tuple(g for g in self.truths if g.datum in datums),
@@ -71,14 +71,14 @@ class Sides:
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of a prediction at one IoU threshold and area range.
+    """Outcome of a prediction at one IoU threshold and area range.
 
     Attributes:
         prediction: the prediction.
         status: ``tp``, ``fp`` or ``ignored``.
-        truth: what it was matched to, if anything.
-        rank: place within its datum and label, from 0.
-        left_out: counted, but not in average precision and recall (``valor-docs``).
+        truth: matched ground truth, or None.
+        rank: rank within its datum and label, from 0.
+        left_out: True if average precision and recall skip it (``valor-docs``).
     """
 
     prediction: Prediction
@@ -89,12 +89,12 @@ class Fate:
 
 
 def box_area(box: Box) -> float:
-    """Width times height."""
+    """Compute width times height."""
     return (box[2] - box[0]) * (box[3] - box[1])
 
 
 def box_iou(a: Box, b: Box, *, crowd: bool = False) -> float:
-    """Intersection over union; against a crowd region ``b``, over the area of ``a``."""
+    """Compute IoU; if ``b`` is a crowd, divide by the area of ``a`` instead."""
     width = min(a[2], b[2]) - max(a[0], b[0])
     height = min(a[3], b[3]) - max(a[1], b[1])
     if width <= 0 or height <= 0:
@@ -104,17 +104,17 @@ def box_iou(a: Box, b: Box, *, crowd: bool = False) -> float:
 
 
 def outside(area: float, limits: tuple[float, float] | None) -> bool:
-    """Whether an area lies outside a range, both ends of which belong to it."""
+    """Return True if an area is outside a closed range."""
     return limits is not None and (area < limits[0] or area > limits[1])
 
 
 def to_sides(predictions: pl.DataFrame, truths: pl.DataFrame, *, crowd: bool = True) -> Sides:
-    """Plain objects from tables of canonical columns.
+    """Convert tables of canonical columns to plain objects.
 
     Args:
         predictions: one row per prediction.
-        truths: one row per ground truth; without annotation_id, their row number stands for it.
-        crowd: whether the column ``iscrowd`` is honoured.
+        truths: one row per ground truth; annotation_id defaults to the row number.
+        crowd: True if the column ``iscrowd`` is used.
     """
     return Sides(
         tuple(
@@ -145,7 +145,7 @@ def _box(row: Mapping[str, Any]) -> Box:
 
 
 def groups(sides: Sides) -> list[tuple[list[Prediction], list[Truth]]]:
-    """Rows that may meet: of one datum and label, in row order."""
+    """Group rows by datum and label, in row order."""
     keys = sorted({(row.label, row.datum) for row in (*sides.predictions, *sides.truths)})
     return [
         (
@@ -157,6 +157,6 @@ def groups(sides: Sides) -> list[tuple[list[Prediction], list[Truth]]]:
 
 
 def mean(values: Sequence[float | None]) -> float | None:
-    """Mean of what is defined; undefined if nothing is."""
+    """Compute the mean of defined values, or None without any."""
     defined = [v for v in values if v is not None]
     return sum(defined) / len(defined) if defined else None

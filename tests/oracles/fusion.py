@@ -1,4 +1,4 @@
-"""Fusion in plain Python, document by document, from the published formulas."""
+"""Reference of fusion of retrieval runs, in plain Python from the published formulas."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ List = dict[str, float]
 
 
 def ranking(documents: List) -> list[str]:
-    """Documents by descending score, then descending id."""
+    """Sort documents by descending score, then descending id."""
     return sorted(sorted(documents, reverse=True), key=lambda one: -documents[one])
 
 
@@ -71,10 +71,10 @@ BY_RANK: dict[str, Callable[[list[int], list[float]], float]] = {
 }
 
 
-def fused(runs: list[Run], method: str, normalisation: str | None, weights: list[float]) -> Run:
-    """Every query's documents with their fused scores."""
+def fuse_runs(runs: list[Run], method: str, normalisation: str | None, weights: list[float]) -> Run:
+    """Fuse runs; return query -> document -> score."""
     out: Run = {}
-    for query in sorted({query for run in runs for query, found in run.items() if found}):
+    for query in sorted({query for run in runs for query, documents in run.items() if documents}):
         lists = [run.get(query, {}) for run in runs]
         pool = sorted({document for one in lists for document in one})
         if method == "borda":
@@ -108,10 +108,10 @@ def _borda(lists: list[List], pool: list[str]) -> List:
 
 
 def loses(lists: list[List], one: str, other: str) -> bool:
-    """Whether more lists rank the other document higher; one that a list lacks is last in it."""
+    """Return True if more lists rank the other document higher; missing documents are last."""
     votes = 0
-    for found in lists:
-        place = {d: i for i, d in enumerate(ranking(found))}
+    for documents in lists:
+        place = {d: i for i, d in enumerate(ranking(documents))}
         mine, theirs = place.get(one, len(place)), place.get(other, len(place))
         votes += (theirs < mine) - (mine < theirs)
     return votes > 0

@@ -1,4 +1,4 @@
-"""COCO's matching: by descending score, each takes the best ground truth that is still free."""
+"""Reference of COCO's greedy matching."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from .detection_rows import Fate, Sides, Truth, box_iou, groups, outside
 
 
 def match_greedy(sides: Sides, iou: float, limits: tuple[float, float] | None = None) -> list[Fate]:
-    """Fates in the order that average precision walks them: by score, datum id, row.
+    """Match predictions; return fates sorted by score, datum id and row.
 
-    Within a datum and label, by descending score (ties: row order), a prediction takes the
-    ground truth of highest IoU >= min(iou, 1 - 1e-10) that is free, the later one among equals;
-    a regular ground truth goes before an ignored one (crowd, or area outside the range). A crowd
-    is never used up. Matched to an ignored one, or unmatched with an area outside the range, the
-    prediction is ignored.
+    Within a datum and label, by descending score and then row, a prediction takes the free
+    ground truth of highest IoU >= min(iou, 1 - 1e-10), the later one among equals. Regular
+    ground truths precede ignored ones (crowds, and areas outside the range). Crowds stay free.
+    A prediction is ignored if it matches an ignored ground truth, or if it has no match and its
+    area is outside the range.
     """
     floor = min(iou, 1 - 1e-10)
     fates = []

@@ -1,4 +1,4 @@
-"""KITTI's object benchmark, slowly: one function a rule of its development kit."""
+"""Reference of KITTI's object benchmark, with one function per rule of its development kit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Alike = Callable[[Row, Row], float]
 
 
 class Image(NamedTuple):
-    """Rows of one image, in the order of its files; ``kind``: 1 ignored, 0 counts, by row."""
+    """Rows of one image in file order; ``kind`` per row is 1 if ignored and 0 if counted."""
 
     found: list[Row]
     truth: list[Row]
@@ -27,7 +27,7 @@ class Image(NamedTuple):
 
 
 def iou_2d(one: Row, two: Row, share: bool = False) -> float:
-    """Shared area over that of both, or over that of the first."""
+    """Compute IoU, or the shared area over that of the first box."""
     width = min(one["xmax"], two["xmax"]) - max(one["xmin"], two["xmin"])
     height = min(one["ymax"], two["ymax"]) - max(one["ymin"], two["ymin"])
     if width <= 0 or height <= 0:
@@ -38,7 +38,7 @@ def iou_2d(one: Row, two: Row, share: bool = False) -> float:
 
 
 def image(found: Sequence[Row], truth: Sequence[Row], label: str, difficulty: str) -> Image:
-    """What takes part: ground truths of the label and its neighbour; its detections, small ones."""
+    """Select ground truths of the label and its neighbour, detections of the label, small ones."""
     truths, truth_kind = [], []
     for row in truth:
         hard = (
@@ -60,7 +60,7 @@ def image(found: Sequence[Row], truth: Sequence[Row], label: str, difficulty: st
 
 
 def hits(one: Image, alike: Alike, least: float) -> list[float]:
-    """Scores of true positives where each ground truth takes the best score."""
+    """Return scores of true positives if each ground truth takes the best score."""
     used = [False] * len(one.found)
     scores = []
     for truth, kind in zip(one.truth, one.truth_kind, strict=True):
@@ -77,7 +77,7 @@ def hits(one: Image, alike: Alike, least: float) -> list[float]:
 
 
 def counts(one: Image, alike: Alike, least: float, lowest: float, regions: bool) -> list[float]:
-    """True and false positives from a score on, and how alike angles of the former are."""
+    """Count true and false positives from a score on, and sum the similarity of angles."""
     free = [row["score"] >= lowest for row in one.found]
     used = [False] * len(one.found)
     true, similarity = 0, 0.0
@@ -96,18 +96,18 @@ def counts(one: Image, alike: Alike, least: float, lowest: float, regions: bool)
         used[best] = True
         if kind == 0 and one.found_kind[best] == 0:
             true += 1
-            turn = truth.get("alpha", 0.0) - one.found[best].get("alpha", 0.0)
-            similarity += (1 + math.cos(turn)) / 2
+            difference = truth.get("alpha", 0.0) - one.found[best].get("alpha", 0.0)
+            similarity += (1 + math.cos(difference)) / 2
     wrong = 0
     for j, row in enumerate(one.found):
         if one.found_kind[j] == 0 and free[j] and not used[j]:
-            there = regions and any(iou_2d(row, box, share=True) > least for box in one.regions)
-            wrong += not there
+            inside = regions and any(iou_2d(row, box, share=True) > least for box in one.regions)
+            wrong += not inside
     return [true, wrong, similarity]
 
 
 def score_positions(scores: list[float], sought: int) -> list[float]:
-    """The scores that stand for recall positions."""
+    """Select the scores at recall positions."""
     scores = sorted(scores, reverse=True)
     chosen, recall = [], 0.0
     for i, score in enumerate(scores):
@@ -127,7 +127,7 @@ def evaluate(
     least: float,
     alike: Alike = iou_2d,
 ) -> tuple[list[float], list[float], int]:
-    """Precision and orientation similarity at 41 positions, and how much there is to find."""
+    """Compute precision and orientation similarity at 41 positions, and count ground truths."""
     every = [image(found, truth, label, difficulty) for found, truth in images]
     sought = sum(one.truth_kind[i] == 0 for one in every for i in range(len(one.truth)))
     scores = [score for one in every for score in hits(one, alike, least)]

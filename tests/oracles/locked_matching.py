@@ -1,4 +1,4 @@
-"""Valor's matching: every prediction is locked to the one ground truth it overlaps most."""
+"""Reference of Valor's matching to the ground truth of highest IoU only."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from .detection_rows import Fate, Prediction, Sides, Truth, box_iou, groups, out
 
 
 def _lock(prediction: Prediction, truths: list[Truth]) -> tuple[Truth | None, float]:
-    """The ground truth overlapped most, the first in row order among equals."""
+    """Return the ground truth of highest IoU, the first row among equals."""
     best, most = None, 0.0
     for g in truths:
         overlap = box_iou(prediction.box, g.box)
@@ -16,11 +16,11 @@ def _lock(prediction: Prediction, truths: list[Truth]) -> tuple[Truth | None, fl
 
 
 def match_locked(sides: Sides, iou: float, limits: tuple[float, float] | None = None) -> list[Fate]:
-    """Fates in the order of average precision: by score, then IoU, datum id, row.
+    """Match predictions; return fates sorted by score, IoU, datum id and row.
 
-    A prediction is a true positive if it overlaps its ground truth by at least ``iou``, no
-    prediction before it does, and its score is not 0. What is true outside the area range is
-    ignored, as is what is false and has an area outside it.
+    A prediction is a true positive if its IoU is at least ``iou``, no earlier prediction has
+    taken its ground truth, and its score is above 0. True positives are ignored if the ground
+    truth's area is outside the range, false positives if their own area is.
     """
     locked = {p.row: _lock(p, truths) for predictions, truths in groups(sides) for p in predictions}
     ordered = sorted(sides.predictions, key=lambda p: (-p.score, -locked[p.row][1], p.datum, p.row))

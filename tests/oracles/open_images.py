@@ -1,4 +1,4 @@
-"""Open Images' average precision by TensorFlow's published rules, image by image, without haste."""
+"""Reference of Open Images' average precision, by TensorFlow's published rules."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from .voc import Box, area_under, overlap
 
 Truth = tuple[Box, bool, bool]
-"""Box, whether it is difficult, whether it is of a group."""
+"""Box, difficult (bool), group (bool)."""
 
 
 def share(found: Box, group: Box) -> float:
-    """What part of a prediction lies in a box of a group."""
+    """Compute the share of a prediction's area inside a group's box."""
     w = min(found[2], group[2]) - max(found[0], group[0])
     h = min(found[3], group[3]) - max(found[1], group[1])
     if w <= 0 or h <= 0:
@@ -21,20 +21,20 @@ def share(found: Box, group: Box) -> float:
 
 
 def best(values: Sequence[float]) -> int:
-    """The first of the highest."""
+    """Return the first index of the maximum."""
     return max(range(len(values)), key=lambda i: (values[i], -i))
 
 
 def of_image(
     found: Sequence[tuple[float, Box]], truths: Sequence[Truth], iou: float, weight: int
 ) -> list[tuple[float, bool]]:
-    """Scores and whether they are right, of what counts in one image, in the order of equal scores.
+    """Match one image; return (score, hit) of counted predictions by descending score.
 
     Args:
         found: scores and boxes of one class.
-        truths: of the class.
+        truths: ground truths of the class.
         iou: threshold.
-        weight: of groups, 0 or 1. The best prediction of a group stands where it stood.
+        weight: weight of groups, 0 or 1. With 1, the best prediction in a group is a hit.
     """
     single = [truth for truth in truths if not truth[2]]
     groups = [truth for truth in truths if truth[2]]
@@ -67,7 +67,7 @@ def of_image(
 
 
 def valid(box: Box) -> bool:
-    """Whether a prediction's box has an area."""
+    """Return True if a box has an area."""
     return box[0] < box[2] and box[1] < box[3]
 
 
@@ -79,15 +79,15 @@ def average_precision(
     weight: int,
     verified: set[Any] | None,
 ) -> float | None:
-    """AP of one class; None where nothing is to be found.
+    """Compute AP of one class; None without ground truths.
 
     Args:
         found: predictions by image.
-        truths: by image.
+        truths: ground truths by image.
         iou: threshold.
-        weight: of groups.
-        verified: images that are known to show the class or not, beside those with boxes of it;
-            None where all predictions count.
+        weight: weight of groups.
+        verified: images with a verified label of the class, in addition to those with boxes;
+            None if all predictions count.
     """
     every = [truth for some in truths.values() for truth in some]
     n = sum(not hard and not group for _, hard, group in every)

@@ -1,4 +1,4 @@
-"""COCO's evaluation of oriented boxes: pycocotools on IoUs of Shapely, or on any others."""
+"""Reference of oriented boxes: pycocotools with IoU of Shapely or another similarity."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 
 
 def corners(box: Any) -> Array:
-    """Corners of cx, cy, w, h and an angle in radians, clockwise where y runs down, [4, 2]."""
+    """Return the corners [4, 2] of cx, cy, w, h, angle (radians, clockwise if y points down)."""
     cx, cy, w, h, angle = box
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     half = np.array([[-w, -h], [w, -h], [w, h], [-w, h]]) / 2
@@ -29,7 +29,7 @@ def corners(box: Any) -> Array:
 
 
 def iou(one: Any, two: Any, crowd: bool = False) -> float:
-    """IoU of two boxes by Shapely; against a crowd the share of the first."""
+    """Compute IoU with Shapely; for a crowd, the shared area over that of the first box."""
     a, b = (shapely.Polygon(corners(box)) for box in (one, two))
     shared = a.intersection(b).area
     union = a.area if crowd else a.area + b.area - shared
@@ -37,15 +37,15 @@ def iou(one: Any, two: Any, crowd: bool = False) -> float:
 
 
 def probiou(one: Any, two: Any, crowd: bool = False) -> float:
-    """1 less the Hellinger distance of two normal distributions, as Ultralytics regularises it."""
+    """Compute 1 minus the Hellinger distance of two normal distributions as Ultralytics does."""
     (m1, s1), (m2, s2) = map(_gauss, (one, two))
     away, spread = m1 - m2, s1 + s2
     det = np.linalg.det(spread)
     small = 1e-7
     adjugate = np.array([[spread[1, 1], -spread[0, 1]], [-spread[0, 1], spread[0, 0]]])
-    near = away @ adjugate @ away / (det + small) / 4
-    apart = det / (4 * np.sqrt(max(np.linalg.det(s1), 0) * max(np.linalg.det(s2), 0)) + small)
-    distance = np.clip(near + np.log(apart + small) / 2, small, 100)
+    location = away @ adjugate @ away / (det + small) / 4
+    shape = det / (4 * np.sqrt(max(np.linalg.det(s1), 0) * max(np.linalg.det(s2), 0)) + small)
+    distance = np.clip(location + np.log(shape + small) / 2, small, 100)
     return float(1 - np.sqrt(1 - np.exp(-distance) + small))
 
 
@@ -55,11 +55,11 @@ def _gauss(box: Any) -> tuple[Array, Array]:
 
 
 class OrientedEval(COCOeval):  # type: ignore[misc]  # pycocotools has no types
-    """How alike the annotations' ``obb`` are.
+    """COCOeval with a similarity of the annotations' ``obb``.
 
     Attributes:
-        alike: of a detection and a ground truth, and whether that is a crowd.
-        near: whether some IoU lies so near a threshold that rounding decides.
+        alike: similarity of a detection and a ground truth, which may be a crowd.
+        near: True if an IoU is so close to a threshold that rounding decides.
     """
 
     alike: Callable[[Any, Any, bool], float] = staticmethod(iou)
@@ -106,11 +106,11 @@ def _dataset(frame: pl.DataFrame, datums: list[Any], labels: list[Any]) -> Any:
 def run(
     predictions: pl.DataFrame, truths: pl.DataFrame, alike: Callable[[Any, Any, bool], float] = iou
 ) -> OrientedEval:
-    """The evaluation after ``summarize``.
+    """Run the evaluation.
 
     Args:
         predictions: datum_id, label_value, score and obb, whose angle is in radians, clockwise.
-        truths: the same without score; area and iscrowd where they are there.
+        truths: the same columns without score; area and iscrowd are optional.
         alike: see :class:`OrientedEval`.
     """
     datums = sorted({*predictions["datum_id"], *truths["datum_id"]})

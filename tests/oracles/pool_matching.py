@@ -1,4 +1,4 @@
-"""The matching that Valor's document prints (``rank_ious``), to the letter."""
+"""Reference of the matching in Valor's documentation (``rank_ious``)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from .detection_rows import Fate, Sides, box_iou, groups, outside
 
 
 def match_pool(sides: Sides, iou: float, limits: tuple[float, float] | None = None) -> list[Fate]:
-    """Fates in the order of average precision: by score, datum id, row.
+    """Match predictions; return fates sorted by score, datum id and row.
 
     Within a datum and label, by descending score, every prediction is paired with the ground
-    truth of highest IoU that is still in the pool (the first in row order among equals, even at
-    IoU 0), and both leave. A pair is true at IoU >= ``iou``. Predictions of a label that the
-    datum's ground truths lack are left out of average precision and recall.
+    truth of highest IoU in the pool (the first row among equals, even at IoU 0), and both are
+    removed. A pair is a true positive if IoU >= ``iou``. Average precision and recall skip
+    predictions of a label that the datum's ground truths do not have.
     """
     fates = []
     for predictions, truths in groups(sides):

@@ -1,7 +1,7 @@
-"""Measures of one ranked list, written out from their definitions, one document after the other.
+"""Reference of retrieval measures of one ranked list, from their definitions.
 
-A list is the relevance of each document in rank order, None where nobody judged it and negative
-where it belongs to the pool but was not judged; ``golds`` are the relevances of all judgments.
+A list has the relevance of each document in rank order: None if unjudged, negative if in the pool
+but not judged. ``golds`` are the relevances of all judgments.
 """
 
 from __future__ import annotations
@@ -117,7 +117,10 @@ def reading(satisfies: list[float]) -> float:
 
 
 def seen(gains: list[float], depth: int, on: Callable[[int, float, float], float]) -> float:
-    """Expected gain of a user who looks on behind rank i with chance on(i, gain, gain so far)."""
+    """Compute the expected gain of a user who continues after rank i with probability ``on``.
+
+    The arguments of ``on`` are the rank, its gain and the total gain.
+    """
     gains = (gains + [0.0] * depth)[:depth]
     weights, looking, so_far = [], 1.0, 0.0
     for r, value in enumerate(gains, 1):
@@ -128,7 +131,7 @@ def seen(gains: list[float], depth: int, on: Callable[[int, float, float], float
 
 
 def accuracy(hits: list[bool]) -> float:
-    """Share of pairs in order; NaN without a relevant document."""
+    """Compute the share of ordered pairs; NaN without a relevant document."""
     pairs = [
         (a, b) for a, hit in enumerate(hits) if hit for b, other in enumerate(hits) if not other
     ]
@@ -138,7 +141,7 @@ def accuracy(hits: list[bool]) -> float:
 
 
 def compatibility(docs: List, golds: list[float]) -> float:
-    """Overlap with the ideal; documents not retrieved stand last of equal relevance."""
+    """Compute the overlap with the ideal, in which missing documents are last among equals."""
     found = [(-d, r) for r, d in enumerate(docs) if d is not None and d > 0]
     rest = [d for d in golds if d > 0]
     for minus, _ in found:
@@ -173,7 +176,7 @@ def users(docs: List, k: int | None, highest: float) -> dict[str, float]:
 
 
 def binary(docs: List, golds: list[float], level: float | None, chosen: Settings) -> dict:
-    """Measures of relevant documents: (metric, own parameters, k) -> value."""
+    """Compute measures of binary relevance: (metric, parameters, k) -> value."""
 
     def relevant(rel: float | None) -> bool:
         return rel is not None and (rel > 0 if level is None else rel >= level)
@@ -226,7 +229,7 @@ def binary(docs: List, golds: list[float], level: float | None, chosen: Settings
 
 
 def graded(docs: List, golds: list[float], chosen: Settings, highest: float, repeats: int) -> dict:
-    """Measures without a relevance level: (metric, own parameters, k) -> value."""
+    """Compute measures without a relevance level: (metric, parameters, k) -> value."""
     values = [gain(d, chosen.gains) for d in docs]
     pool = golds + [1.0] * (repeats if chosen.rules.ideal_repeats else 0)
     pool = docs if chosen.ideal == "retrieved" else pool
@@ -266,21 +269,21 @@ def graded(docs: List, golds: list[float], chosen: Settings, highest: float, rep
     out["nDCGRel", (), None] = ndcg_at_relevant(values, ideal, chosen.discount)
     at_levels = ndcg_at_levels(values, ideal, chosen.discount)
     for level in chosen.relevance_levels:
-        own = () if level is None else (("relevance_level", level),)
+        extra = () if level is None else (("relevance_level", level),)
         reached = level is None or any(g >= level for g in golds)
-        out["RnDCG", own, None] = at_levels if reached else 0.0
+        out["RnDCG", extra, None] = at_levels if reached else 0.0
     return out
 
 
 def every_value(
     docs: List, golds: list[float], chosen: Settings, highest: float, repeats: int = 0
 ) -> dict:
-    """(metric, parameters, k) -> value, parameters as the engine writes them."""
-    found = {}
+    """Compute (metric, parameters, k) -> value, with parameters in the engine's JSON."""
+    out = {}
     for level in chosen.relevance_levels:
-        for (metric, own, k), value in binary(docs, golds, level, chosen).items():
-            told = dict(own) | ({} if level is None else {"relevance_level": level})
-            found[metric, json.dumps(told) if told else None, k] = value
-    for (metric, own, k), value in graded(docs, golds, chosen, highest, repeats).items():
-        found[metric, json.dumps(dict(own)) if own else None, k] = value
-    return found
+        for (metric, extra, k), value in binary(docs, golds, level, chosen).items():
+            parameters = dict(extra) | ({} if level is None else {"relevance_level": level})
+            out[metric, json.dumps(parameters) if parameters else None, k] = value
+    for (metric, extra, k), value in graded(docs, golds, chosen, highest, repeats).items():
+        out[metric, json.dumps(dict(extra)) if extra else None, k] = value
+    return out

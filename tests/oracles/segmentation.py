@@ -1,4 +1,4 @@
-"""Semantic segmentation in plain Python, pixel after pixel."""
+"""Reference of semantic segmentation, in plain Python by pixel."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 Pixel = tuple[Any, Any]
-"""True and predicted label, None for none."""
+"""True and predicted label; None for the background."""
 
 
 def pairs(truth: Any, found: Any, ignore: int | None, background: int | None) -> Counter[Pixel]:
-    """How many pixels of two label maps have each pair of labels."""
+    """Count the pairs of labels in the pixels of two label maps."""
     counts: Counter[Pixel] = Counter()
     for line, other in zip(truth.tolist(), found.tolist(), strict=True):
         for t, p in zip(line, other, strict=True):
@@ -25,8 +25,8 @@ def over(a: float, b: float) -> float | None:
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return over(sum(known), len(known))
+    defined = [value for value in values if value is not None]
+    return over(sum(defined), len(defined))
 
 
 def labels_in(counts: Counter[Pixel]) -> list[Any]:
@@ -50,12 +50,12 @@ def of_label(counts: Counter[Pixel], label: Any) -> dict[str, float | None]:
 
 
 def accuracy(counts: Counter[Pixel]) -> float | None:
-    """Share of pixels whose labels are alike, none being like none."""
+    """Compute the share of pixels with equal labels, including background."""
     return over(sum(n for (t, p), n in counts.items() if t == p), counts.total())
 
 
 def of_key(counts: Counter[Pixel]) -> dict[str, float | None]:
-    """Means over the labels that are true."""
+    """Compute means over labels with ground truth."""
     true = [one for one in (of_label(counts, x) for x in labels_in(counts)) if one["truth"]]
     total = sum(one["truth"] or 0 for one in true)
     return {

@@ -1,4 +1,4 @@
-"""Segmentation's numbers under each dialect in plain Python, from counts of pairs of one image."""
+"""Reference of segmentation metrics under each dialect, from counts of label pairs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .segmentation import Pixel, accuracy, labels_in, mean, of_key, of_label, ov
 
 Counts = Counter[Pixel]
 Numbers = dict[tuple[str, Any], float | None]
-"""By metric and label, or ("macro" or "micro",), or () for what is of the whole key."""
+"""(metric, label) -> number; ("macro",), ("micro",) or () replace the label for means."""
 
 ZERO_FILLED = ("valor", "valor-lite")
 RATIOS = {"IOU": "IOU", "Precision": "found", "Recall": "truth", "F1": "IOU", "Dice": "IOU"}
-"""Metric -> of what it is a share, the union standing under IOU."""
+"""Metric -> denominator; "IOU" represents the union."""
 
 
 def filled(value: float | None, dialect: str) -> float | None:
@@ -22,7 +22,7 @@ def filled(value: float | None, dialect: str) -> float | None:
 
 
 def members(counts: Counts, dialect: str, declared: list[Any] | None) -> list[Any]:
-    """Labels that enter means."""
+    """Return the labels that are averaged."""
     here = labels_in(counts)
     if dialect == "valor":
         return [label for label in here if of_label(counts, label)["truth"]]
@@ -32,19 +32,19 @@ def members(counts: Counts, dialect: str, declared: list[Any] | None) -> list[An
 
 
 def rows(counts: Counts, dialect: str, declared: list[Any] | None) -> list[Any]:
-    """Labels that have rows."""
+    """Return the labels that have rows."""
     if dialect == "valor":
         return members(counts, dialect, declared)
     return sorted({*labels_in(counts), *(declared or [])})
 
 
 def of_metric(metric: str, label: Any, ignored: Any, dialect: str) -> bool:
-    """Whether a label enters a metric's averages: IoU of torchmetrics lacks the ignored one."""
+    """Return True if a metric averages a label; IoU of torchmetrics skips the ignored one."""
     return not (metric == "IOU" and dialect == "torchmetrics" and label == ignored)
 
 
 def of_counts(counts: Counts, dialect: str, declared: list[Any] | None, ignored: Any) -> Numbers:
-    """Numbers of one key over images whose pixels are summed."""
+    """Compute the metrics of one key from summed counts of images."""
     made: Numbers = {}
     inside = members(counts, dialect, declared)
     for label in rows(counts, dialect, declared):
@@ -77,7 +77,7 @@ def of_counts(counts: Counts, dialect: str, declared: list[Any] | None, ignored:
 def of_image(
     counts: Counts, dialect: str, declared: list[Any] | None, ignored: Any
 ) -> dict[str, float | None]:
-    """Numbers of one image."""
+    """Compute the metrics of one image."""
     made = {
         metric: mean(
             filled(of_label(counts, label)[ratio], dialect)
@@ -92,7 +92,7 @@ def of_image(
 def over_images(
     images: Mapping[Any, Counts], dialect: str, declared: list[Any] | None, ignored: Any
 ) -> Numbers:
-    """All numbers of one key over some images."""
+    """Compute all metrics of one key over some images."""
     made = of_counts(sum(images.values(), Counter()), dialect, declared, ignored)
     single = [of_image(counts, dialect, declared, ignored) for counts in images.values()]
     for metric in ("mIOU", "Dice", "PixelAccuracy"):
@@ -103,7 +103,7 @@ def over_images(
 
 
 def _ious(images: Iterable[Counts], ignored: Any) -> list[float | None]:
-    """IoU of every label of every image, but for the ignored one."""
+    """Compute IoU of every label of every image, except the ignored one."""
     return [
         of_label(counts, label)["IOU"]
         for counts in images

@@ -1,4 +1,4 @@
-"""Average precision by Pascal VOC's published rules, prediction by prediction, without haste."""
+"""Reference of average precision by Pascal VOC's published rules."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class VocRules:
-    """What evaluators of VOC disagree about.
+    """Rules in which evaluators of VOC differ.
 
     Attributes:
         levels: recall levels; None for the area under the curve.
-        above: whether an IoU of exactly the threshold misses.
-        pixel: 1 where the last pixel lies in a box.
-        decimals: of scores and corners as they are written; None for all.
+        above: True if the IoU must exceed the threshold.
+        pixel: 1 if a box includes its last pixel.
+        decimals: decimals of scores and corners in files; None for all.
     """
 
     levels: Sequence[float] | None = None
@@ -37,7 +37,7 @@ RULES = {
 
 
 def overlap(a: Box, b: Box, pixel: float) -> float:
-    """IoU of two boxes."""
+    """Compute IoU of two boxes."""
     w = min(a[2], b[2]) - max(a[0], b[0]) + pixel
     h = min(a[3], b[3]) - max(a[1], b[1]) + pixel
     if w <= 0 or h <= 0:
@@ -53,14 +53,14 @@ def average_precision(
     rules: VocRules,
     shared: Callable[[Any, Any, float], float] = overlap,
 ) -> float | None:
-    """AP of one class; None without an object that is not difficult.
+    """Compute AP of one class; None without an object that is not difficult.
 
     Args:
-        found: image, score and box of each prediction, in the order that equal scores keep.
-        truths: image, box and whether it is difficult.
+        found: image, score and box per prediction; equal scores keep this order.
+        truths: image, box and difficult (bool).
         iou: threshold.
-        rules: of the evaluator.
-        shared: IoU of two boxes, or of whatever stands for them, and the rule's pixel.
+        rules: rules of the evaluator.
+        shared: IoU of two boxes or other objects, given the rule's pixel.
     """
     npos = sum(not difficult for *_, difficult in truths)
     if not npos:
@@ -79,10 +79,10 @@ def average_precision(
         for i, (where, other, _) in enumerate(truths):
             if where == image and shared(box, other, rules.pixel) > best:
                 best, at = shared(box, other, rules.pixel), i
-        near = best > iou if rules.above else best >= iou
-        if near and at >= 0 and truths[at][2]:
+        hit = best > iou if rules.above else best >= iou
+        if hit and at >= 0 and truths[at][2]:
             pass
-        elif near and at >= 0 and at not in taken:
+        elif hit and at >= 0 and at not in taken:
             taken.add(at)
             tp += 1
         else:
@@ -95,7 +95,7 @@ def average_precision(
 
 
 def area_under(points: Sequence[tuple[float, float]]) -> float:
-    """Area under the envelope of points (recall, precision) in rising order of recall."""
+    """Compute the area under the envelope of points (recall, precision), by ascending recall."""
     total = before = 0.0
     for i, (recall, _) in enumerate(points):
         total += (recall - before) * max(p for _, p in points[i:])

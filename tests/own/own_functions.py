@@ -1,4 +1,4 @@
-"""Own metrics that other processes can import."""
+"""Custom metrics that other processes can import."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import evalengine as ee
 
 @ee.metric(better="higher", range=(0, 1))
 def agreement(rows: pl.DataFrame) -> pl.DataFrame:
-    """1 if the labels agree."""
+    """Return 1 per datum if the labels agree, otherwise 0."""
     same = pl.col("actual") == pl.col("predicted")
     return rows.select("datum_id", value=same)
 
 
 @ee.metric(better="lower", range=(0, 1))
 def error_rate(rows: pl.DataFrame) -> pl.DataFrame:
-    """Weighted share of wrong labels, as a ratio of sums."""
+    """Return the weighted share of wrong labels as a ratio of sums."""
     wrong = (pl.col("actual") != pl.col("predicted")).cast(pl.Float64)
     return rows.select("datum_id", numerator=wrong * pl.col("weight"), denominator="weight")
 
 
 @ee.metric(better="neither")
 def rows_per_datum(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows of the joined table per datum."""
+    """Count the rows of the joined table per datum."""
     return rows.group_by("datum_id").agg(value=pl.len())
 
 
 def plain(rows: pl.DataFrame) -> pl.DataFrame:
-    """No metric: it is not decorated."""
+    """Return the rows; the function is not decorated as a metric."""
     return rows

@@ -1,4 +1,4 @@
-"""Own metrics: in every task, with slices, intervals, comparison, gates, buckets and workers."""
+"""Custom metrics: tasks, slices, intervals, comparison, gates, buckets, workers, plugins."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def own_rows(card: ee.Scorecard, name: str) -> pl.DataFrame:
     return card.metrics.filter(metric=name)
 
 
-def test_numbers_intervals_and_slices_are_those_of_the_same_built_in_metric() -> None:
+def test_numbers_intervals_and_slices_equal_the_built_in_metric() -> None:
     card = ee.score(labels(), metrics=["Accuracy", agreement], by="source", intervals=95)
     columns = ["slice_value", "value", "lower", "upper", "support"]
     ours, theirs = (own_rows(card, name).select(columns) for name in ("agreement", "Accuracy"))
@@ -74,15 +74,15 @@ def test_numbers_intervals_and_slices_are_those_of_the_same_built_in_metric() ->
     assert card.directions == {"Accuracy": "higher", "agreement": "higher"}
     assert not any(headed(one, sections(card)) for one in sections(card))  # one label key only
     assert set(card.per_datum["metric"]) >= {"agreement"}
-    alike = labels().with_columns(
+    correlated = labels().with_columns(
         group=(pl.col("actual") == pl.col("predicted")) * 20 + pl.col("group") // 2
     )
-    clustered = ee.score(alike, metrics=[agreement], cluster="group", intervals=95)
+    clustered = ee.score(correlated, metrics=[agreement], cluster="group", intervals=95)
     assert clustered.metrics.height == 1
     assert clustered.metrics["lower"].item() < theirs["lower"][0]
 
 
-def test_a_ratio_is_one_of_sums() -> None:
+def test_a_ratio_is_a_ratio_of_sums() -> None:
     table = labels().with_columns(weight=pl.Series(np.random.default_rng(1).random(300)))
     wrong = table.filter(pl.col("actual") != pl.col("predicted"))["weight"].sum()
     card = ee.score(table, metrics=[error_rate], by="source", intervals=95)
@@ -158,10 +158,8 @@ def day_parts(folder: Path, table: pl.DataFrame) -> list[Part]:
 
 
 @pytest.mark.parametrize("names", [["error_rate"], ["F1", "agreement", "error_rate"]])
-def test_own_metrics_of_kept_partitions_are_those_of_the_whole(
-    names: list[str], tmp_path: Path
-) -> None:
-    """The last run reads kept tallies only."""
+def test_custom_metrics_of_saved_partitions_equal_one_run(names: list[str], tmp_path: Path) -> None:
+    """The last run reads only saved tallies."""
     given = [name if name == "F1" else f"{MODULE}:{name}" for name in names]
     options = make_options(
         task="classification", metrics=given, by="source", intervals=95, cluster="group"
@@ -179,7 +177,7 @@ def test_own_metrics_of_kept_partitions_are_those_of_the_whole(
     assert_frame_equal(ee.load(tmp_path / "run").metrics, whole.metrics)
 
 
-def test_kept_partitions_refuse_functions_without_a_file(tmp_path: Path) -> None:
+def test_saved_partitions_refuse_functions_without_a_file(tmp_path: Path) -> None:
     @ee.metric
     def here(rows: pl.DataFrame) -> pl.DataFrame:
         return agreement(rows)
@@ -191,7 +189,7 @@ def test_kept_partitions_refuse_functions_without_a_file(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("partition", ["", 'partition = "day"\n'])
-def test_a_job_notices_that_a_function_changed(partition: str, tmp_path: Path) -> None:
+def test_a_job_detects_a_changed_function(partition: str, tmp_path: Path) -> None:
     day_parts(tmp_path, labels())
     (tmp_path / "decorator_of_job.py").write_text("""
 from functools import wraps
@@ -228,7 +226,7 @@ predictions = "{day}.parquet"
 folder = "runs/{{run_id}}"
 """)
     values: list[set[float]] = []
-    # Python compares the times of compiled files in whole seconds.
+    # Python compares modification times with cached bytecode in whole seconds.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     for factor in ("1.0", "2.0", "2.0"):
         (tmp_path / "wide_of_job.py").write_text(body.replace("1.0", factor))
@@ -237,14 +235,14 @@ folder = "runs/{{run_id}}"
         runs = [path for path in (tmp_path / "runs").iterdir() if path.is_dir()]
         values.append({ee.load(run).value("wide") for run in runs})
         cards = [ee.load(run) for run in runs]
-        warned = [any(one.code == "own_metric_changed" for one in card.findings) for card in cards]
-        assert sum(warned) == len(runs) - 1
+        changed = [any(one.code == "own_metric_changed" for one in card.findings) for card in cards]
+        assert sum(changed) == len(runs) - 1
     accuracy = ee.score(labels(), metrics=["Accuracy"]).value("Accuracy")
     assert values == [{accuracy}, {accuracy, 2 * accuracy}, {accuracy, 2 * accuracy}]
 
 
 @pytest.mark.parametrize("find", [ee.find_slices, ee.find_errors])
-def test_findings_by_loss_refuse_own_metrics(find: Any) -> None:
+def test_findings_by_loss_refuse_custom_metrics(find: Any) -> None:
     table = labels()
     sides = (
         table.select("datum_id", "source", label_value="predicted"),
@@ -262,12 +260,13 @@ def test_the_mean_of_0_and_1_is_a_proportion() -> None:
         return agreement(rows).with_columns(pl.col("value").cast(pl.Float64))
 
     card = ee.score(labels(), metrics=["Accuracy", agreement, number], intervals=95, draws=200)
-    ends = {row[0]: row[1:] for row in card.metrics.select("metric", "lower", "upper").iter_rows()}
-    assert ends["agreement"] == ends["Accuracy"] == ends["number"]
+    rows = card.metrics.select("metric", "lower", "upper").iter_rows()
+    intervals = {row[0]: row[1:] for row in rows}
+    assert intervals["agreement"] == intervals["Accuracy"] == intervals["number"]
     trials = dict(card.metrics.select("metric", "trials").iter_rows())
     assert (trials["agreement"], trials["number"]) == (300, 300)
-    alone = ee.score(labels(), metrics=[agreement])
-    assert "values_of_0_and_1" not in [one.code for one in alone.findings]
+    single = ee.score(labels(), metrics=[agreement])
+    assert "values_of_0_and_1" not in [one.code for one in single.findings]
 
 
 def test_a_function_that_workers_cannot_import_is_refused(tmp_path: Path) -> None:
@@ -295,9 +294,9 @@ class TestComparison:
 
     def test_runs_and_saved_runs(self, tmp_path: Path) -> None:
         a, b, saved_a, saved_b = self.runs(tmp_path)
-        found = ee.compare(a, b)
-        again = ee.compare(saved_a, saved_b, names=["a", "b"])
-        assert_frame_equal(found.differences, again.differences)
+        comparison = ee.compare(a, b)
+        loaded = ee.compare(saved_a, saved_b, names=["a", "b"])
+        assert_frame_equal(comparison.differences, loaded.differences)
         columns = [
             "slice_value",
             "difference",
@@ -309,33 +308,33 @@ class TestComparison:
             "losses",
         ]
         ours, theirs = (
-            found.differences.filter(metric=name).select(columns)
+            comparison.differences.filter(metric=name).select(columns)
             for name in ("agreement", "Accuracy")
         )
         assert_frame_equal(ours, theirs)
-        assert found.directions["agreement"] == "higher"
+        assert comparison.directions["agreement"] == "higher"
         only = ee.compare(a, b, metrics=[agreement]).differences
         assert set(only["metric"]) == {"agreement"}
         assert ee.load(saved_a).run["own_metrics"]["agreement"]["better"] == "higher"
 
     def test_loading_a_run_imports_nothing(self, tmp_path: Path) -> None:
         *_, saved_a, saved_b = self.runs(tmp_path)
-        found = f"ee.compare({str(saved_a)!r}, {str(saved_b)!r})"
-        assert without_plugins(f"{found}.differences['metric'].n_unique()") == "2"
+        comparison = f"ee.compare({str(saved_a)!r}, {str(saved_b)!r})"
+        assert without_plugins(f"{comparison}.differences['metric'].n_unique()") == "2"
 
     def test_gates_on_numbers_and_on_a_baseline(self, tmp_path: Path) -> None:
         a, b, *_ = self.runs(tmp_path)
         gates = parse_gates(
             ["agreement >= 0.5", "agreement >= baseline + 0.5", "agreement >= baseline surely"]
         )
-        found = judge_gates(
+        verdicts = judge_gates(
             gates,
             numbers_of(b),
             numbers_of(a),
             compare=compare_with(a, b),
             differ=means_differ_in_datums(a, b),
         )
-        assert [one.status for one in found] == ["passed", "failed", "passed"]
+        assert [one.status for one in verdicts] == ["passed", "failed", "passed"]
 
 
 BAD = {
@@ -354,14 +353,14 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_functions_that_go_wrong_are_named(name: str) -> None:
+def test_failing_functions_are_named(name: str) -> None:
     mine = ee.metric(BAD[name], range=(0, 1))
     with refused("own_metric_failed", metric="<lambda>"):
         ee.score(labels(), metrics=["F1", mine])
 
 
 @pytest.mark.parametrize("weight", [None, 1.0, 2.0])
-def test_weights_that_an_own_metric_does_not_read_are_noted(weight: float | None) -> None:
+def test_weights_that_a_custom_metric_does_not_read_are_noted(weight: float | None) -> None:
     rows = labels() if weight is None else labels().with_columns(weight=pl.lit(weight))
     card = ee.score(rows, metrics=["F1", agreement])
     codes = [one.code for one in card.findings]
@@ -379,13 +378,14 @@ def test_datums_without_a_value_are_missing() -> None:
 
 @ee.metric(range=(0, 4))
 def gap(rows: pl.DataFrame) -> pl.DataFrame:
-    """Difference of labels plus one; missing where label 0 is predicted."""
-    known = pl.when(pl.col("predicted") > 0).then((pl.col("actual") - pl.col("predicted")).abs())
-    return rows.select("datum_id", value=known + 1.5)
+    """Return the difference of labels plus 1.5; missing if label 0 is predicted."""
+    difference = (pl.col("actual") - pl.col("predicted")).abs()
+    value = pl.when(pl.col("predicted") > 0).then(difference)
+    return rows.select("datum_id", value=value + 1.5)
 
 
 class TestOptions:
-    """Options apply to own metrics as to the same numbers in a table of values."""
+    """Options have the same effect on a custom metric as on a table of its values."""
 
     table = labels(120)
     values = table.join(gap(table).rename({"value": "gap"}), on="datum_id")
@@ -413,13 +413,13 @@ class TestOptions:
     def test_range(self, tmp_path: Path) -> None:
         other = self.table.with_columns(predicted=pl.lit(1))
         a, b = (ee.score(one, metrics=["Accuracy", gap]) for one in (self.table, other))
-        found = ee.compare(a, b, metrics=[gap], missing="worst").differences.row(0, named=True)
+        row = ee.compare(a, b, metrics=[gap], missing="worst").differences.row(0, named=True)
         missing = self.table.filter(predicted=0).height
-        known = own_rows(a, "gap")["value"].item() * (120 - missing)
-        assert found["a"] == pytest.approx(known / 120)  # worst is 0
+        total = own_rows(a, "gap")["value"].item() * (120 - missing)
+        assert row["a"] == pytest.approx(total / 120)  # the worst value is 0
         saved = [one.save(tmp_path / name) for name, one in (("a", a), ("b", b))]
-        again = ee.compare(*saved, metrics=[gap], missing="worst").differences.row(0, named=True)
-        assert (again["a"], again["b"]) == (found["a"], found["b"])
+        loaded = ee.compare(*saved, metrics=[gap], missing="worst").differences.row(0, named=True)
+        assert (loaded["a"], loaded["b"]) == (row["a"], row["b"])
 
     def test_statistics_of_values(self) -> None:
         @ee.metric
@@ -433,7 +433,7 @@ class TestOptions:
         assert card.value("same.p95") == card.value("m.p95")
 
 
-def test_refusals_of_names(tmp_path: Path) -> None:
+def test_invalid_names_are_refused(tmp_path: Path) -> None:
     with refused("option_value", option="metrics"):
         ee.score(labels(), metrics=[own_functions.plain])
     with refused("option_value", option="metrics"):
@@ -456,7 +456,7 @@ def test_refusals_of_names(tmp_path: Path) -> None:
 
 @pytest.fixture
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An installed package with an entry point of each group."""
+    """Install a package with an entry point per group; yield its folder."""
     (tmp_path / "their_code.py").write_text(
         "import evalengine as ee, polars as pl\n"
         "from evalengine.executors.pools import InTurn\n"
@@ -495,7 +495,7 @@ def test_entry_points_are_listed_without_import_and_loaded_when_named(
     labels().write_csv(plugin / "table.txt", separator="|")
     card = ee.score(f"bars:{plugin}/table.txt", metrics=["theirs", "F1"], executor="mine")
     assert (card.value("theirs"), card.read["datums"]) == (0.25, 300)
-    monkeypatch.setenv("EVALENGINE_NO_PLUGINS", "0")  # restored after the command sets it
+    monkeypatch.setenv("EVALENGINE_NO_PLUGINS", "0")  # restores it after the command
     table = plugin / "labels.parquet"
     labels().write_parquet(table)
     assert main(["score", str(table), "--metric", "theirs"]) == 0
@@ -545,7 +545,7 @@ def test_a_job_finds_a_module_next_to_it_from_any_folder(
     assert (card.value("half"), card.run["buckets"]) == (0.5, 3)
 
 
-def test_modules_of_one_name_next_to_two_jobs_are_refused(
+def test_equal_module_names_of_two_jobs_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -568,7 +568,7 @@ def above(least: int) -> Any:
     return hit
 
 
-def test_a_comparison_warns_that_a_function_changed(
+def test_a_comparison_warns_about_a_changed_function(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -576,8 +576,8 @@ def test_a_comparison_warns_that_a_function_changed(
     labels().write_parquet("t.parquet")
     file = tmp_path / "changed_of_own.py"
     for name in ("a", "b", "c"):
-        own = Path(own_functions.__file__).read_text()
-        file.write_text(own if name != "c" else f"{own}# changed")
+        code = Path(own_functions.__file__).read_text()
+        file.write_text(code if name != "c" else f"{code}# changed")
         score = ["score", "t.parquet", "--metric", "changed_of_own:agreement", "--out", name]
         gates = ["--baseline", "a", "--fail-under", "agreement >= baseline - 0.1"]
         assert main([*score, *(gates if name != "a" else [])]) == 0
@@ -589,7 +589,7 @@ def test_a_comparison_warns_that_a_function_changed(
     assert warning.startswith("'agreement': the file")
 
 
-def test_two_functions_of_one_name_are_refused() -> None:
+def test_two_functions_with_one_name_are_refused() -> None:
     first, second = above(0), above(200)
     with refused("reserved_name", value="hit"):
         ee.score(labels(), metrics=[first, second])
@@ -597,7 +597,7 @@ def test_two_functions_of_one_name_are_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", ["closures", "lambdas"])
-def test_tallies_of_two_functions_of_one_name_are_not_merged(kind: str) -> None:
+def test_tallies_of_different_functions_with_one_name_are_not_merged(kind: str) -> None:
     def lambdas(value: bool) -> Any:
         made = [lambda rows: rows.select("datum_id", value=pl.lit(True)), lambda rows: rows]
         return ee.metric(made[value])
@@ -607,11 +607,11 @@ def test_tallies_of_two_functions_of_one_name_are_not_merged(kind: str) -> None:
     parts = table.filter(pl.col("datum_id") < 150), table.filter(pl.col("datum_id") >= 150)
     first = ee.plan(table, metrics=[make(0)])
     tallied = first.tally(parts[0])
-    ee.merge([tallied, ee.tally(parts[1], metrics=[make(0)])])  # the same code and values
+    ee.merge([tallied, ee.tally(parts[1], metrics=[make(0)])])  # equal code and closure
     second = ee.plan(table, metrics=[make(1)])
     assert second.fingerprint != first.fingerprint
     with refused("other_plan"):
-        first.tally(parts[1])  # this process has only the second function by this reference
+        first.tally(parts[1])  # in this process the name refers to the second function
     if kind == "closures":
         with refused("other_plan", match="other own metrics"):
             ee.merge([tallied, second.tally(parts[1])])

@@ -1,4 +1,4 @@
-"""Segments in tables: forms, edges of the rules, frames, and what is refused."""
+"""Tables of segments: formats, edge cases of the rules, frames, refusals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LABELS = pl.DataFrame({"label_value": ["car", "sky"], "isthing": [1, 0]})
 
 
 def side(*segments: tuple[int, int | None, str | None], pixels: Any, **more: Any) -> pl.DataFrame:
-    """Rows (datum, id, label) of images that all have one map."""
+    """Make rows (datum, id, label) of images with the same map."""
     return pl.DataFrame(
         {
             "datum_id": [one[0] for one in segments],
@@ -32,16 +32,16 @@ def side(*segments: tuple[int, int | None, str | None], pixels: Any, **more: Any
 
 
 def counts(*sides: pl.DataFrame, label: str = "car", **options: Any) -> list[float | None]:
-    """tp, fp and fn of a label."""
+    """Count tp, fp and fn of a label."""
     options = {"task": "panoptic", "labels": LABELS, **options}
     rows = rows_of(ee.score(*sides, metrics=["Counts"], **options))
     return [rows["Counts", label, None, name] for name in ("tp", "fp", "fn")]
 
 
-def test_a_half_is_no_match() -> None:
+def test_an_iou_of_one_half_is_no_match() -> None:
     truth = side((0, 1, "car"), pixels=[[1, 1, 1, 0]])
     found = side((0, 1, "car"), pixels=[[1, 1, 1, 1]])
-    assert counts(found, truth) == [1, 0, 0]  # void under it is taken off: 3 / 3
+    assert counts(found, truth) == [1, 0, 0]  # without void, IoU is 3 / 3
     half = side((0, 1, "car"), (0, 2, "car"), pixels=[[1, 1, 2, 2]])
     whole = side((0, 1, "car"), pixels=[[1, 1, 1, 1]])
     assert counts(half, whole) == [0, 2, 1]
@@ -59,7 +59,7 @@ def test_more_than_half_void_is_ignored(void: int, wrong: int) -> None:
         assert counts(found, none) == [0, 0, 0]
 
 
-def test_of_two_crowds_of_a_label_coco_knows_the_last() -> None:
+def test_coco_uses_only_the_last_crowd_of_a_label() -> None:
     found = side((0, 1, "car"), (0, 2, "car"), pixels=[[1, 1, 2, 2]])
     crowds = side((0, 5, "car"), (0, 6, "car"), pixels=[[5, 5, 6, 6]], iscrowd=[1, 1])
     assert counts(found, crowds) == [0, 0, 0]
@@ -68,7 +68,7 @@ def test_of_two_crowds_of_a_label_coco_knows_the_last() -> None:
     assert counts(found, crowds.with_columns(label_value=pl.lit("sky"))) == [0, 2, 0]
 
 
-def test_areas_as_annotated_and_as_counted() -> None:
+def test_annotated_and_counted_areas() -> None:
     found = side((0, 1, "car"), pixels=[[1, 1, 1, 0]])
     truth = side((0, 1, "car"), pixels=[[1, 1, 1, 1]], area=[9.0])
     assert counts(found, truth) == [1, 0, 0]
@@ -77,14 +77,14 @@ def test_areas_as_annotated_and_as_counted() -> None:
     assert any("annotated area" in note for note in card.notes)
 
 
-def test_images_of_one_side() -> None:
+def test_one_sided_images() -> None:
     found = side((0, 1, "car"), (1, 1, "car"), pixels=[[1, 1]])
     truth = side((0, 1, "car"), (2, 1, "car"), pixels=[[1, 1]])
     assert counts(found, truth) == [1, 1, 1]
     assert counts(found, truth, dialect="coco") == [1, 0, 1]
 
 
-def test_stuff_is_joined_in_torchmetrics() -> None:
+def test_torchmetrics_merges_segments_of_stuff() -> None:
     found = side((0, 1, "sky"), (0, 2, "sky"), pixels=[[1, 1, 2, 2]])
     truth = side((0, 1, "sky"), pixels=[[1, 1, 1, 1]])
     assert counts(found, truth, label="sky") == [0, 2, 1]
@@ -103,16 +103,16 @@ def test_means_without_labels_of_a_kind_have_a_reason() -> None:
     assert any("isthing" in note for note in bare.notes)
 
 
-def test_masks_are_maps(tmp_path: Path) -> None:
-    """Masks, rows of pixels and files give the same numbers, single bands and colours too."""
+def test_masks_equal_maps(tmp_path: Path) -> None:
+    """Masks, pixel lists, and files with colours or a single band give the same numbers."""
     rng = np.random.default_rng(5)
     maps = [rng.integers(0, 4, (4, 3)).repeat(3, axis=0).repeat(2, axis=1) for _ in range(4)]
     cards = []
     for form in ("mask", "raster", "colours", "band"):
         sides = []
-        for name, own in (("found", maps[:2]), ("truth", maps[2:])):
+        for name, images in (("found", maps[:2]), ("truth", maps[2:])):
             rows: list[dict[str, Any]] = []
-            for datum, pixels in enumerate(own):
+            for datum, pixels in enumerate(images):
                 path = tmp_path / f"{form}-{name}-{datum}.png"
                 if form == "colours":
                     write_png(path, pixels)
@@ -152,8 +152,8 @@ def test_confusion_and_outcomes() -> None:
         (None, "sky", 1), ("car", None, 1), ("car", "car", 1), ("sky", "car", 1)
     ]  # fmt: skip
     noted(card, "segments_without_row", count=1)
-    told = card.frame("outcomes").select("segment_id", "matched_annotation_id", "outcome", "iou")
-    assert told.rows() == [
+    rows = card.frame("outcomes").select("segment_id", "matched_annotation_id", "outcome", "iou")
+    assert rows.rows() == [
         (1, 1, "tp", 1.0),
         (2, 2, "fp_misclassified", 1.0),
         (3, None, "fp_hallucination", None),
@@ -162,7 +162,7 @@ def test_confusion_and_outcomes() -> None:
     ]
 
 
-def test_panopticapis_shape() -> None:
+def test_export_to_panopticapi() -> None:
     both = side((0, 1, "car"), pixels=[[1, 1]])
     shape = ee.score(both, both, labels=LABELS, dialect="coco").to_panoptic()
     assert shape["All"] == {"pq": 1.0, "sq": 1.0, "rq": 1.0, "n": 1}
@@ -173,7 +173,7 @@ def test_panopticapis_shape() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "code", "facts", "said"),
+    ("found", "code", "facts", "message"),
     [
         (side((0, 1, "car"), pixels=[[1, 4]]),
          "segments_without_row", {"count": 1}, "datum 0: id 4"),
@@ -187,11 +187,11 @@ def test_panopticapis_shape() -> None:
         (side((0, 1, "car"), pixels=[[1, -1]]), "too_low", {"value": -1}, None),
     ],
 )  # fmt: skip
-def test_what_is_refused(
-    found: pl.DataFrame, code: str, facts: dict[str, Any], said: str | None
+def test_invalid_tables_are_refused(
+    found: pl.DataFrame, code: str, facts: dict[str, Any], message: str | None
 ) -> None:
     truth = side((0, 1, "car"), pixels=[[1, 1]])
-    with refused(code, ee.InputError, match=said, **facts):
+    with refused(code, ee.InputError, match=message, **facts):
         ee.score(found, truth, labels=LABELS)
 
 
@@ -202,7 +202,7 @@ def test_masks_that_overlap_are_refused() -> None:
         ee.score(found, found, task="panoptic")
 
 
-def test_pictures_that_are_not_there(tmp_path: Path) -> None:
+def test_missing_images_are_refused(tmp_path: Path) -> None:
     segments = [{"id": 1, "category_id": 1}]
     image = {"image_id": 1, "file_name": "a.png", "segments_info": segments}
     whole = {"annotations": [image], "categories": [{"id": 1, "name": "car", "isthing": 1}]}
@@ -217,7 +217,7 @@ def test_pictures_that_are_not_there(tmp_path: Path) -> None:
     assert (card.task, card.value("PQ")) == ("panoptic", 0.0)
 
 
-def test_boundaries_no_dialect_has() -> None:
+def test_unsupported_boundary_options_are_refused() -> None:
     both = side((0, 1, "car"), pixels=[[1, 1]])
     with refused("options_conflict", ee.OptionError, option="iou_type"):
         ee.score(both, both, dialect="torchmetrics", iou_type="boundary")
@@ -225,8 +225,8 @@ def test_boundaries_no_dialect_has() -> None:
         ee.score(both, both, boundary_ratio=1.5)
 
 
-def test_void_is_taken_off_boundaries() -> None:
-    """Columns 6 and 7 are void; a boundary is one pixel wide, the map's border part of it."""
+def test_void_is_excluded_from_boundaries() -> None:
+    """Columns 6 and 7 are void; boundaries are one pixel wide and include the map's border."""
     pixels = np.zeros((6, 8), int)
     pixels[:, :6] = 1
     truth = side((0, 1, "car"), pixels=pixels)
@@ -236,7 +236,7 @@ def test_void_is_taken_off_boundaries() -> None:
     )
     # 16 pixels in both, 24 and 20 in each, 8 of the 24 on void
     assert card.value("SQ", label_value="car") == 16 / (24 + 20 - 16 - 8)
-    # all of the boundary on void: nothing in both
+    # the whole boundary is on void: no intersection
     pixels = np.zeros((7, 7), int)
     pixels[1:-1, 1:-1] = 1
     truth = side((0, 1, "car"), pixels=pixels)

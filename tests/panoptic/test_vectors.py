@@ -1,4 +1,4 @@
-"""Numbers of panopticapi, boundary-iou-api and torchmetrics, made as their README says."""
+"""Recorded results of panopticapi, boundary-iou-api and torchmetrics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 import rasterio
-from known import known_answers
+from categories import known_answers
 
 import evalengine as ee
 
@@ -21,13 +21,13 @@ Rows = dict[tuple[Any, ...], float | None]
 
 
 def rows_of(card: ee.Scorecard) -> Rows:
-    """Values by metric, label, average and statistic."""
+    """Return (metric, label, average, statistic) -> value."""
     keys = ("metric", "label_value", "average", "statistic")
     return {tuple(row[key] for key in keys): row["value"] for row in card.metrics.to_dicts()}
 
 
 def write_png(path: Path, ids: Any) -> None:
-    """A picture whose colours are ids."""
+    """Write an image whose colours encode ids."""
     ids = np.asarray(ids)
     colours = np.stack([ids % 256, ids // 256 % 256, ids // 65536]).astype(np.uint8)
     path.parent.mkdir(exist_ok=True)
@@ -39,8 +39,8 @@ def write_png(path: Path, ids: Any) -> None:
             file.write(colours)
 
 
-def written(case: Any, folder: Path) -> tuple[str, str]:
-    """Predictions and ground truths as COCO has them: JSON and a folder of pictures."""
+def write_files(case: Any, folder: Path) -> tuple[str, str]:
+    """Write both sides in COCO's format: JSON and a folder of images."""
     for side in ("pred", "gt"):
         for image, ids in zip(case[side]["annotations"], case["maps"][side], strict=True):
             write_png(folder / side / image["file_name"], ids)
@@ -49,7 +49,7 @@ def written(case: Any, folder: Path) -> tuple[str, str]:
 
 
 def same(ours: float | None, theirs: Any) -> bool:
-    """To 1e-12: the reference's own last bit depends on how many processes it used."""
+    """Compare to 1e-12: the reference's last bit depends on its number of processes."""
     theirs = float(theirs)
     return ours == theirs or (ours is not None and math.isclose(ours, theirs, rel_tol=1e-12))
 
@@ -62,7 +62,7 @@ def test_panopticapi(name: str, tmp_path: Path) -> None:
         more = {}
         if "ratio" in case:
             more = {"iou_type": "boundary", "boundary_ratio": case["ratio"]}
-        card = ee.score(*written(case, folder), dialect="coco", metrics=METRICS, **more)
+        card = ee.score(*write_files(case, folder), dialect="coco", metrics=METRICS, **more)
         ours = rows_of(card)
         for group, average in (("all", None), ("things", "things"), ("stuff", "stuff")):
             for metric in ("PQ", "SQ", "RQ"):
@@ -79,15 +79,15 @@ def test_panopticapi(name: str, tmp_path: Path) -> None:
 
 
 def as_tables(case: Any) -> tuple[list[pl.DataFrame], pl.DataFrame]:
-    """Maps of (category, instance) as tables of segments, predictions first, and the labels."""
-    known = case["things"] + case["stuff"]
+    """Convert maps of (category, instance) to tables of predictions and truths, and labels."""
+    categories = case["things"] + case["stuff"]
     sides = []
     for place in (1, 0):
         rows: list[dict[str, Any]] = []
         for datum, pair in enumerate(case["images"]):
             pixels = np.array(pair[place])
             ids = np.where(
-                np.isin(pixels[..., 0], known), pixels[..., 0] * 9 + pixels[..., 1] + 1, 0
+                np.isin(pixels[..., 0], categories), pixels[..., 0] * 9 + pixels[..., 1] + 1, 0
             )
             rows += [
                 {
@@ -102,11 +102,11 @@ def as_tables(case: Any) -> tuple[list[pl.DataFrame], pl.DataFrame]:
                   "raster": pl.List(pl.List(pl.Int64))}  # fmt: skip
         sides.append(pl.DataFrame(rows, schema=schema))
     kinds = [1] * len(case["things"]) + [0] * len(case["stuff"])
-    return sides, pl.DataFrame({"label_value": known, "isthing": kinds})
+    return sides, pl.DataFrame({"label_value": categories, "isthing": kinds})
 
 
 def test_torchmetrics() -> None:
-    """Counts are equal, ratios to single precision, in which it divides areas."""
+    """Counts are equal; ratios are compared in single precision, which torchmetrics uses."""
     for i, case in enumerate(known_answers("panoptic", "torchmetrics")["cases"]):
         sides, labels = as_tables(case)
         ours = rows_of(ee.score(*sides, dialect="torchmetrics", labels=labels,

@@ -1,4 +1,4 @@
-"""Preferences against a slow reference, known answers, and what is refused."""
+"""Preferences: a slow reference, known values, refusals."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def wins_of(rows: list[tuple[Any, ...]]) -> dict[tuple[str, str], float]:
 
 
 def slow_strengths(wins: dict[tuple[str, str], float]) -> dict[str, float] | None:
-    """MM to the end; None unless every model reaches every other one over wins."""
+    """Iterate MM to convergence; None unless wins connect every model to every other."""
     models = sorted({one for pair in wins for one in pair})
     for start in models:
-        met = {start}
+        reached = {start}
         while True:
-            more = {b for (a, b), n in wins.items() if a in met and n > 0} - met
+            more = {b for (a, b), n in wins.items() if a in reached and n > 0} - reached
             if not more:
                 break
-            met |= more
-        if met != set(models):
+            reached |= more
+        if reached != set(models):
             return None
     p = dict.fromkeys(models, 1.0)
     for _ in range(4000):
@@ -71,7 +71,7 @@ ROWS = st.lists(
 
 @settings(max_examples=25)
 @given(ROWS)
-def test_numbers_are_those_of_the_definitions(rows):
+def test_numbers_match_the_definitions(rows):
     card = ee.score(table(rows))
     wins = wins_of(rows)
     expected = slow_strengths(wins)
@@ -86,9 +86,9 @@ def test_numbers_are_those_of_the_definitions(rows):
             for other in MODELS
             if (name, other) in wins
         ]
-        found = card.metrics.filter(metric="WinRate", label_value=name)
-        assert found["value"][0] == pytest.approx(sum(shares) / len(shares))
-        assert found["support"][0] == sum(name in row[1:3] for row in rows)
+        row = card.metrics.filter(metric="WinRate", label_value=name)
+        assert row["value"][0] == pytest.approx(sum(shares) / len(shares))
+        assert row["support"][0] == sum(name in pair[1:3] for pair in rows)
 
 
 def test_two_models_have_the_log_odds():
@@ -102,7 +102,7 @@ def test_two_models_have_the_log_odds():
 
 
 def test_ranks_follow_the_significance_of_differences():
-    """15 of 30 wins at even odds are luck, 26 of 30 are not; repeated prompts are no evidence."""
+    """26 of 30 wins are significant, 15 are not; repeated prompts count as one."""
     even = [(i, "x", "y", "a" if i % 2 else "b") for i in range(30)]
     sure = [(i + 30, "x", "z", "a" if i < 26 else "b") for i in range(30)]
     sure += [(i + 60, "y", "z", "a" if i < 26 else "b") for i in range(30)]
@@ -115,8 +115,8 @@ def test_ranks_follow_the_significance_of_differences():
     assert set(ee.score(table(rows), metrics=["Rank"]).metrics["value"]) == {1.0}
 
 
-def test_ranks_of_many_models_need_no_row_of_models_per_prompt():
-    """All scores of 60,000 prompts and 100 models are 48 MB, and need three times as much."""
+def test_ranks_need_no_matrix_of_prompts_and_models():
+    """A matrix of 60,000 prompts and 100 models would be 48 MB, with a peak of three times that."""
     n, models = 60_000, 100
     rng = np.random.default_rng(0)
     first = rng.integers(0, models, n)
@@ -150,14 +150,14 @@ def test_intervals_resample_prompts():
         a, b = rng.choice(["x", "y", "z"], 2, replace=False)
         rows += [(prompt, str(a), str(b), "a" if rng.random() < 0.6 else "b")] * 4
     one = ee.score(table(rows), intervals=0.9, draws=200).metrics
-    alone = table(rows).with_columns(datum_id=pl.int_range(pl.len()))
-    other = ee.score(alone, intervals=0.9, draws=200).metrics
+    separate = table(rows).with_columns(datum_id=pl.int_range(pl.len()))
+    other = ee.score(separate, intervals=0.9, draws=200).metrics
     chosen = {"metric": "BradleyTerry", "label_value": "x"}
     wide, narrow = (frame.filter(**chosen)["se"][0] for frame in (one, other))
     assert wide > 1.5 * narrow
     few = table([(1, "x", "y", "a"), (2, "x", "y", "b"), (3, "x", "y", "b")])
     drawn = ee.score(few, intervals=0.9, draws=200).metrics.filter(**chosen)["draws"][0]
-    assert 100 < drawn < 180  # 2/9 of the resamples without the first, 1/27 of only the first
+    assert 100 < drawn < 180  # 8/27 of resamples omit the first prompt, 1/27 have no other
 
 
 @pytest.mark.parametrize(
@@ -170,27 +170,27 @@ def test_intervals_resample_prompts():
         ((1, "x", "y", None), "null_values"),
     ],
 )
-def test_rows_that_cannot_be_read_are_refused(row, code):
+def test_invalid_rows_are_refused(row, code):
     with pytest.raises(ee.InputError) as caught:
         ee.score(table([(0, "x", "y", "tie"), row]))
     assert caught.value.code == code
 
 
 @pytest.mark.parametrize("bad", [("x", "y", "z"), ("x", "x", "a"), ("tie", "y", "a")])
-def test_rows_that_cannot_be_read_are_named_by_their_number(tmp_path, bad):
+def test_invalid_rows_are_named_by_number(tmp_path, bad):
     rows = [(i % 50, "x", "y", "a" if i % 3 else "b") for i in range(200)]
     rows[150] = (3, *bad)
     table(rows).write_parquet(tmp_path / "rows.parquet")
-    found = []
+    errors = []
     for more in ({}, {"memory_limit": "448MiB", "executor": "threads"}):
         with pytest.raises(ee.InputError) as caught:
             ee.score(str(tmp_path / "rows.parquet"), **more)
-        found.append((caught.value.code, caught.value.facts["rows"], caught.value.facts["count"]))
-    assert found[0][1:] == ([150], 1)
-    assert found[0] == found[1]
+        errors.append((caught.value.code, caught.value.facts["rows"], caught.value.facts["count"]))
+    assert errors[0][1:] == ([150], 1)
+    assert errors[0] == errors[1]
 
 
-def test_blanks_around_winners_and_models_do_not_count():
+def test_blanks_around_winners_and_models_are_ignored():
     rows = [(1, "x", "y", " x"), (2, "x ", "y", "x"), (3, "x", "y ", "y")]
     card = ee.score(table(rows))
     won = [card.value("WinRate", label_value=name) for name in ("x", "x ", "y", "y ")]
@@ -200,7 +200,7 @@ def test_blanks_around_winners_and_models_do_not_count():
     assert caught.value.code == "same_model"
 
 
-def test_words_of_chatbot_arena_are_read():
+def test_words_of_chatbot_arena_are_accepted():
     words = ["model_a", "model_b", "tie", "tie (bothbad)", "Model_A"]
     arena = pl.DataFrame(
         {
@@ -213,7 +213,7 @@ def test_words_of_chatbot_arena_are_read():
     assert ee.score(arena).value("WinRate", label_value="x") == pytest.approx(3 / 5)
 
 
-def test_weights_that_are_not_read_are_noted():
+def test_unread_weights_are_noted():
     rows = table([("p", "x", "y", "a"), ("q", "x", "y", "b")])
     assert "unread_column" not in {one.code for one in ee.score(rows).findings}
     card = ee.score(rows.with_columns(weight=pl.Series([1.0, 5.0])))
