@@ -1,7 +1,7 @@
-"""Every metric that scikit-learn has, on random odd tables; it is a test extra, and not exact.
+"""Comparison with every regression metric of scikit-learn, on random tables.
 
-Sums are exact here and pairwise there, so that numbers agree but for the last bits. 2,000 tables of
-each of the four cases agreed (EVALENGINE_EXAMPLES=2000).
+Sums are exact here and pairwise in scikit-learn, so the last bits differ. 2,000 tables of each of
+the four cases agreed (EVALENGINE_EXAMPLES=2000).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "D2Pinball": lambda t, p, **w: theirs.d2_pinball_score(t, p, alpha=0.3, **w),
 }
 SHARES = ("R2", "ExplainedVariance", "D2AbsoluteError", "D2Pinball")
-"""Differences of 1, whose last bits are those of numbers of this size or more."""
+"""Metrics of the form 1 - x, whose rounding error is relative to 1 or more."""
 AROUND_MEAN = ("R2", "ExplainedVariance", "D2Tweedie")
 POSITIVE: dict[str, Callable[..., Any]] = {
     "MSLE": theirs.mean_squared_log_error,
@@ -45,11 +45,11 @@ POSITIVE: dict[str, Callable[..., Any]] = {
 }
 
 
-def _apart(name: str, truth: np.ndarray) -> dict[str, float]:
-    """How far apart numbers may be: by the last bits, but for what scikit-learn takes off itself.
+def _tolerances(name: str, truth: np.ndarray) -> dict[str, float]:
+    """Return the tolerances of a metric.
 
-    Its deviances subtract numbers of the size of the target, which leaves the rounding of these
-    where little is left, as of perfect predictions; D2Tweedie divides by such a rest.
+    scikit-learn's deviances subtract numbers of the target's magnitude, so that rounding
+    dominates small results. D2Tweedie divides by such a result.
     """
     if name == "D2Tweedie":
         return {"rel": 1e-10, "abs": 1e-13}
@@ -58,8 +58,8 @@ def _apart(name: str, truth: np.ndarray) -> dict[str, float]:
     return {"rel": 2e-15, "abs": 4e-15 if name in SHARES else 0.0}
 
 
-def drawn(seed: int, *, positive: bool) -> pl.DataFrame:
-    """Rows of two targets: ties, wholes, tiny and huge values, a constant target, perfect ones."""
+def random_table(seed: int, *, positive: bool) -> pl.DataFrame:
+    """Draw two targets: ties, integers, tiny and huge values, constants, perfect predictions."""
     rng = np.random.default_rng(seed)
     n = int(rng.choice([2, 3, 5, 20, 60]))
     columns: dict[str, Any] = {"datum_id": np.arange(n)}
@@ -93,66 +93,68 @@ def scored(table: pl.DataFrame, names: list[str], *, weighted: bool) -> pl.DataF
 @pytest.mark.parametrize("positive", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_every_metric(positive: bool, weighted: bool) -> None:
-    known = POSITIVE if positive else PLAIN
+    references = POSITIVE if positive else PLAIN
     for seed in range(N):
-        table = drawn(seed, positive=positive)
+        table = random_table(seed, positive=positive)
         weights = {"sample_weight": table["weight"].to_numpy()} if weighted else {}
-        ours = scored(table, list(known), weighted=weighted)
-        for name, reference in known.items():
+        ours = scored(table, list(references), weighted=weighted)
+        for name, reference in references.items():
             rows = ours.filter(pl.col("metric") == name)
             for key in "ab":
-                truth, found = table[f"t{key}"].to_numpy(), table[f"p{key}"].to_numpy()
+                truth, predicted = table[f"t{key}"].to_numpy(), table[f"p{key}"].to_numpy()
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     value = rows.filter(label_key=key)["value"][0]
-                    perfect = (truth == found).all()
+                    perfect = (truth == predicted).all()
                     if (np.ptp(truth) == 0 or perfect) and name in AROUND_MEAN:
                         assert value == (1.0 if perfect else 0.0), (seed, name)
-                        continue  # there what rounding leaves of a mean is divided by
-                    expected = float(reference(truth, found, **weights))
-                assert value == pytest.approx(expected, **_apart(name, truth)), (seed, name)
+                        continue  # scikit-learn divides by rounding errors of a mean
+                    expected = float(reference(truth, predicted, **weights))
+                assert value == pytest.approx(expected, **_tolerances(name, truth)), (seed, name)
             (macro,) = rows.filter(average="macro")["value"]
             assert macro == pytest.approx(rows.filter(pl.col("average").is_null())["value"].mean())
 
 
-def test_weighted_medians_where_shares_meet() -> None:
-    """Weights whose sums round: dialect sklearn has its ties, standard those of the shares."""
-    apart = 0
+def test_weighted_medians_with_ties_of_cumulative_weights() -> None:
+    """Rounded sums of weights decide ties in dialect sklearn, exact shares in standard."""
+    differing = 0
     for seed in range(5 * N):
         rng = np.random.default_rng(seed)
         n = int(rng.integers(2, 30))
         rows = pl.DataFrame({"target": np.zeros(n), "prediction": rng.permutation(n) + 0.5})
         rows = rows.with_columns(weight=pl.Series(rng.choice([0.1, 0.2, 0.3, 0.7], n)))
-        true, found, weight = (rows[name].to_numpy() for name in ("target", "prediction", "weight"))
-        expected = theirs.median_absolute_error(true, found, sample_weight=weight)
-        ask: dict[str, Any] = {"task": "regression", "metrics": ["MedianAE"]}
-        assert ee.score(rows, dialect="sklearn", **ask).value("MedianAE") == expected, seed
+        true, predicted, weight = (
+            rows[name].to_numpy() for name in ("target", "prediction", "weight")
+        )
+        expected = theirs.median_absolute_error(true, predicted, sample_weight=weight)
+        options: dict[str, Any] = {"task": "regression", "metrics": ["MedianAE"]}
+        assert ee.score(rows, dialect="sklearn", **options).value("MedianAE") == expected, seed
         tenths = rows.with_columns(pl.col("weight") * 10).with_columns(pl.col("weight").round())
-        exact = ee.score(tenths, **ask).value("MedianAE")
-        assert ee.score(rows, **ask).value("MedianAE") == exact, seed
-        apart += exact != expected
-    assert apart or N < 20
+        exact = ee.score(tenths, **options).value("MedianAE")
+        assert ee.score(rows, **options).value("MedianAE") == exact, seed
+        differing += exact != expected
+    assert differing or N < 20
 
 
 @pytest.mark.parametrize("constant", [(False, True), (True, True)])
 def test_averages_by_variance_of_constant_targets(constant: tuple[bool, bool]) -> None:
     rng = np.random.default_rng(0)
-    true, found = rng.normal(size=(2, 9, 2))
+    true, predicted = rng.normal(size=(2, 9, 2))
     for i, flat in enumerate(constant):
         true[:, i] = 1.5 if flat else true[:, i]
-    found[:, 1] = true[:, 1]
-    asked: dict[str, Any] = {"metrics": ["R2", "ExplainedVariance"], "task": "regression"}
-    card = ee.score(found, true, dialect="sklearn", **asked)
+    predicted[:, 1] = true[:, 1]
+    options: dict[str, Any] = {"metrics": ["R2", "ExplainedVariance"], "task": "regression"}
+    card = ee.score(predicted, true, dialect="sklearn", **options)
     for name, reference in (("R2", theirs.r2_score),
                             ("ExplainedVariance", theirs.explained_variance_score)):  # fmt: skip
-        expected = reference(true, found, multioutput="variance_weighted")
+        expected = reference(true, predicted, multioutput="variance_weighted")
         assert card.value(name, average="weighted") == pytest.approx(expected, rel=1e-15)
         if all(constant):
-            assert ee.score(found, true, **asked).value(name, average="weighted") is None
+            assert ee.score(predicted, true, **options).value(name, average="weighted") is None
 
 
 def test_averages_by_variance() -> None:
-    table = drawn(3, positive=False)
+    table = random_table(3, positive=False)
     sides = [table.select(f"{side}a", f"{side}b").to_numpy() for side in "tp"]
     ours = scored(table, ["R2", "ExplainedVariance"], weighted=False).filter(average="weighted")
     for name, reference in (("R2", theirs.r2_score),

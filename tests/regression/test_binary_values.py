@@ -1,4 +1,4 @@
-"""Numbers that may be classes, scored as measurements."""
+"""Notes on zeros and ones that are scored as measurements."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import evalengine as ee
         ([0, 1, 1], [1, 1, 0], {"metrics": ["MAE"]}, False),
     ],
 )
-def test_zeros_and_ones_that_are_read_as_measurements_are_a_note(
+def test_zeros_and_ones_scored_as_measurements_are_noted(
     truths: list[float], predictions: list[float], asked: dict[str, Any], noted: bool
 ) -> None:
     table = pl.DataFrame({"y": truths, "y_hat": predictions})

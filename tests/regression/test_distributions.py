@@ -1,8 +1,8 @@
-"""Quantiles, samples and intervals against their formulas over every pair, scales by hand.
+"""Metrics of quantiles, samples, intervals and scales, compared with their formulas.
 
-properscoring's crps_ensemble, scoringrules' crps_quantile and interval_score are these formulas:
-2,000 random tables scored with properscoring 0.1 and scoringrules 0.10 agreed to 2e-15, and 400
-of forecasts with utilsforecast's and sktime's MASE and RMSSE to 5e-16.
+2,000 random tables agreed to 2e-15 with crps_ensemble of properscoring 0.1 and with crps_quantile
+and interval_score of scoringrules 0.10. 400 tables of forecasts agreed to 5e-16 with MASE and
+RMSSE of utilsforecast and sktime.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def test_samples(weighted: bool) -> None:
     rows = table(1)
     weight = rows["weight"].to_numpy() if weighted else None
     samples, target = np.array(rows["samples"].to_list()), rows["y_true"].to_numpy()
-    apart = np.abs(samples[:, :, None] - samples[:, None]).mean(axis=(1, 2))
-    crps = np.abs(samples - target[:, None]).mean(axis=1) - apart / 2
+    spread = np.abs(samples[:, :, None] - samples[:, None]).mean(axis=(1, 2))
+    crps = np.abs(samples - target[:, None]).mean(axis=1) - spread / 2
     (ours,) = values(rows if weighted else rows.drop("weight"), "CRPS")
     assert ours == pytest.approx(np.average(crps, weights=weight), rel=1e-13)
 
@@ -83,7 +83,7 @@ def test_scales() -> None:
     assert zero.select("value", "reason").row(0) == (None, "a scale is 0")
 
 
-def test_columns_that_are_not_there() -> None:
+def test_missing_columns_are_refused() -> None:
     rows = table(5).select("y_true", "y_pred")
     with refused("column_missing", match="CRPS.*QuantileLoss needs"):
         ee.score(rows, metrics=["CRPS", "QuantileLoss"])

@@ -1,4 +1,4 @@
-"""Forecasts: scales from a training table, series and horizons, ids that columns make together."""
+"""Forecasts: scales from a training table, series and horizons, composite ids of times."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ NAMES = ["MASE", "RMSSE", "SeriesMASE", "SeriesRMSSE"]
 COLUMNS = {"model": "prediction"}
 
 
-def drawn(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Training and forecasts of some series of unlike lengths, in any order of rows."""
+def random_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Draw training and forecast rows of series of different lengths, shuffled."""
     rng = np.random.default_rng(seed)
     train, rows = [], []
     for series in range(int(rng.integers(1, 5))):
@@ -41,19 +41,19 @@ def drawn(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     return first, second
 
 
-def slowly(train: pl.DataFrame, rows: pl.DataFrame, season: int) -> dict[str, float]:
-    """The formulas of Hyndman and Koehler and of the M5 competition, term by term."""
+def reference(train: pl.DataFrame, rows: pl.DataFrame, season: int) -> dict[str, float]:
+    """Compute the formulas of Hyndman and Koehler and of the M5 competition."""
     values: dict[str, list[float]] = {}
     for name, _, value in sorted(train.iter_rows()):
         values.setdefault(name, []).append(value)
     scale, squared = {}, {}
-    for name, known in values.items():
-        steps = [known[t] - known[t - season] for t in range(season, len(known))]
+    for name, history in values.items():
+        steps = [history[t] - history[t - season] for t in range(season, len(history))]
         scale[name] = math.fsum(map(abs, steps)) / len(steps)
         squared[name] = math.fsum(step**2 for step in steps) / len(steps)
     terms: dict[str, list[tuple[float, float]]] = {}
-    for name, _, _, found, true in rows.iter_rows():
-        error = abs(found - true)
+    for name, _, _, predicted, true in rows.iter_rows():
+        error = abs(predicted - true)
         terms.setdefault(name, []).append((error / scale[name], error**2 / squared[name]))
     every = [term for own in terms.values() for term in own]
 
@@ -70,10 +70,10 @@ def slowly(train: pl.DataFrame, rows: pl.DataFrame, season: int) -> dict[str, fl
 
 def test_scales_of_training() -> None:
     for seed in range(N):
-        train, rows = drawn(seed)
+        train, rows = random_tables(seed)
         season = seed % 8 + 1
         asked: dict[str, Any] = {"metrics": NAMES, "training": train, "seasonality": season}
-        for name, expected in slowly(train, rows, season).items():
+        for name, expected in reference(train, rows, season).items():
             card = ee.score(rows, columns=COLUMNS, **asked)
             assert card.value(name) == pytest.approx(expected, rel=4e-15), (seed, name)
             sides = rows.drop("y", "h"), rows.select("unique_id", "ds", "y").sort("y")
@@ -81,8 +81,8 @@ def test_scales_of_training() -> None:
             assert two.value(name) == card.value(name)
 
 
-def test_training_in_a_file_and_in_parts(tmp_path: Path) -> None:
-    train, rows = drawn(11)
+def test_training_in_a_file_and_in_buckets(tmp_path: Path) -> None:
+    train, rows = random_tables(11)
     train.write_csv(tmp_path / "train.csv")
     rows.write_parquet(tmp_path / "rows.parquet")
     asked: dict[str, Any] = {"metrics": NAMES, "columns": COLUMNS, "by": ["horizon"]}
@@ -94,21 +94,21 @@ def test_training_in_a_file_and_in_parts(tmp_path: Path) -> None:
     )  # fmt: skip
     assert filed.metrics.equals(whole.metrics)
     whole.save(tmp_path / "out")
-    again = ee.load(tmp_path / "out")
-    assert again.options.training == whole.options.training
+    loaded = ee.load(tmp_path / "out")
+    assert loaded.options.training == whole.options.training
     with refused("option_missing", OptionError, option="training"):
-        ee.score(rows, options=again.options)
+        ee.score(rows, options=loaded.options)
 
 
-def test_training_that_cannot_be_used() -> None:
-    train, rows = drawn(3)
+def test_invalid_training_is_refused() -> None:
+    train, rows = random_tables(3)
 
-    lacking = train.filter(pl.col("unique_id") == "s0")
+    one_series = train.filter(pl.col("unique_id") == "s0")
     for code, column, table in (
-        ("null_values", "scale", lacking),
+        ("null_values", "scale", one_series),
         ("repeated_values", None, pl.concat([train, train])),
         ("null_values", None, train.with_columns(y=None)),
-        ("column_missing", "series", lacking.drop("unique_id")),
+        ("column_missing", "series", one_series.drop("unique_id")),
         ("types_differ", "series", train.with_columns(unique_id=pl.int_range(pl.len()))),
         ("column_missing", "target", train.drop("y")),
     ):
@@ -131,7 +131,7 @@ def test_one_series_without_names_or_times() -> None:
     noted(card, "training_in_row_order")
 
 
-def test_ids_that_columns_make_together() -> None:
+def test_composite_ids() -> None:
     rows = pl.DataFrame(
         {"id": [1, 1, 2, 2], "step": [1, 7, 1, 7], "target": [1.5, 2, 3, 4],
          "prediction": [1.0, 2.5, 3, 3]}
@@ -159,8 +159,8 @@ def test_ids_that_columns_make_together() -> None:
         ee.score(dates.drop("target"), dates.drop("prediction"))
 
 
-def test_series_are_drawn_as_a_whole() -> None:
-    """Of series of one length the mean over series is that over rows, in every draw."""
+def test_series_are_resampled_as_clusters() -> None:
+    """For series of equal length, the mean over series is that over rows in every resample."""
     rng = np.random.default_rng(2)
     rows = pl.DataFrame(
         {
@@ -171,10 +171,10 @@ def test_series_are_drawn_as_a_whole() -> None:
         }
     )
     for table in (rows, rows.with_columns(weight=0.25)):
-        found = ee.score(
+        card = ee.score(
             table, metrics=["MASE", "SeriesMASE"], cluster="series", intervals=95, draws=50
         )
-        one, two = found.metrics.select("value", "lower", "upper").rows()
+        one, two = card.metrics.select("value", "lower", "upper").rows()
         assert one == pytest.approx(two, rel=1e-12)
 
 
@@ -194,7 +194,7 @@ DAYS = pl.date_range(pl.date(2024, 2, 25), pl.date(2024, 3, 4), eager=True).alia
         (DAYS.cast(pl.String), DAYS.cast(pl.Datetime("us"))),
     ],
 )
-def test_instants_match_whatever_their_zone_and_type(ours: pl.Series, theirs: pl.Series) -> None:
+def test_equal_instants_match_across_zones_and_types(ours: pl.Series, theirs: pl.Series) -> None:
     y = np.arange(9.0)
     predicted = pl.DataFrame({"unique_id": "a", "ds": ours[::-1], "yhat": y[::-1] + 1.5})
     card = ee.score(predicted, pl.DataFrame({"unique_id": "a", "ds": theirs, "y": y}))
@@ -227,7 +227,7 @@ FAR = pl.Series([date(1500, 1, 1), date(2024, 1, 1), date(9999, 12, 31)])
         (NS.dt.strftime("%Y-%m-%dT%H:%M:%S%.9f%:z"), NS, "a/" + NS.cast(pl.String)[0]),
     ],
 )
-def test_ids_of_times_are_texts_of_the_ground_truths(
+def test_ids_of_times_have_the_format_of_the_ground_truths(
     ours: pl.Series, theirs: pl.Series, first: str
 ) -> None:
     y = np.arange(float(len(theirs)))
@@ -239,7 +239,7 @@ def test_ids_of_times_are_texts_of_the_ground_truths(
     assert datums.n_unique() == len(theirs)
 
 
-def test_times_that_the_other_side_cannot_represent_match_nothing() -> None:
+def test_times_that_the_other_side_cannot_represent_do_not_match() -> None:
     half = DAYS.cast(pl.Datetime("us")) + timedelta(hours=12)
     nanoseconds = DAYS.cast(pl.Datetime("ns"))
     for ours, theirs in ((half, DAYS), (FAR.cast(pl.String), nanoseconds), (FAR, nanoseconds)):
@@ -251,14 +251,14 @@ def test_times_that_the_other_side_cannot_represent_match_nothing() -> None:
 
 
 @pytest.mark.parametrize("form", ["stem", "number", "file", "extension", "+1"])
-def test_forms_of_one_part_do_not_apply_to_ids_of_several_columns(form: str) -> None:
+def test_id_formats_of_single_columns_do_not_apply_to_composite_ids(form: str) -> None:
     rows = pl.DataFrame({"series": ["a.x"] * 9 + ["b.x"] * 9, "time": pl.concat([DAYS, DAYS])})
     predicted, true = (rows.with_columns(pl.lit(1.0).alias(n)) for n in ("prediction", "target"))
     card = ee.score(predicted, true, task="regression", id_format=[form])
     assert card.value("MAE") == 0
 
 
-def test_id_format_applies_to_ids_of_several_columns() -> None:
+def test_id_format_applies_to_composite_ids() -> None:
     predicted = pl.DataFrame({"unique_id": "A", "ds": DAYS.cast(pl.String), "yhat": 1.0})
     true = pl.DataFrame({"unique_id": "a", "ds": DAYS.cast(pl.String) + " 00:00", "y": 3.0})
     with refused("no_common_id"):
@@ -270,15 +270,15 @@ def test_id_format_applies_to_ids_of_several_columns() -> None:
         ee.score(predicted, both, id_format=["^[^/]*/(.{10})"])
 
 
-def test_forecasts_that_are_read_twice() -> None:
+def test_doubled_forecasts_are_a_warning() -> None:
     y = np.random.default_rng(0).normal(size=40)
     days = pl.date_range(pl.date(2024, 1, 1), pl.date(2024, 2, 9), eager=True)
     once = pl.DataFrame({"unique_id": "a", "ds": days, "y": y, "yhat": y + np.resize([1, 2], 40)})
     noted(ee.score(pl.concat([once, once])), "rows_doubled", count=40, severity="warning")
     moved = once.with_columns(pl.col("yhat").shift(1, fill_value=0))
     tiled = once.with_columns(y=pl.lit(1.0), yhat=pl.lit(2.0))
-    for fair in (once, pl.concat([once, moved]), pl.concat([tiled, tiled])):
-        assert "rows_doubled" not in {one.code for one in ee.score(fair).findings}
+    for right in (once, pl.concat([once, moved]), pl.concat([tiled, tiled])):
+        assert "rows_doubled" not in {one.code for one in ee.score(right).findings}
 
 
 def test_uneven_times_of_training_are_noted() -> None:
@@ -291,8 +291,8 @@ def test_uneven_times_of_training_are_noted() -> None:
         return {one.code: one.count for one in ee.score(rows, **asked).findings}
 
     weekdays = every.filter(pl.col("ds").dt.weekday() < 6)
-    far = weekdays["ds"] - weekdays["ds"].shift(7)
-    assert codes(weekdays, 7)["training_uneven"] == int((far != far.median()).sum())
+    steps = weekdays["ds"] - weekdays["ds"].shift(7)
+    assert codes(weekdays, 7)["training_uneven"] == int((steps != steps.median()).sum())
     text = weekdays.with_columns(pl.col("ds").cast(pl.String))
     assert codes(text, 7)["training_uneven"] == codes(weekdays, 7)["training_uneven"]
     months = pl.date_range(pl.date(2020, 1, 1), pl.date(2023, 1, 1), "1mo", eager=True)

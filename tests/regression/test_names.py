@@ -1,4 +1,4 @@
-"""Names that tools of forecasting give their columns, and tables of distributions alone."""
+"""Column names of forecasting tools, and tables of distributions without point predictions."""
 
 from __future__ import annotations
 
@@ -61,13 +61,14 @@ def test_quantiles_by_other_names(names: tuple[str, str, str]) -> None:
 def test_intervals_by_other_names(names: tuple[str, str, str], level: float | None) -> None:
     card = ee.score(table(*names), metrics=["MAE", "Coverage", "Winkler"], interval_level=0.5)
     assert (card.value("MAE"), card.value("Coverage")) == (pytest.approx(0.125), 1.0)
-    told = None if level is None else f'{{"level": {level}}}'
-    assert card.metrics["parameters"].to_list() == [None, told, told or '{"level": 0.5}']
+    parameters = None if level is None else f'{{"level": {level}}}'
+    expected = [None, parameters, parameters or '{"level": 0.5}']
+    assert card.metrics["parameters"].to_list() == expected
     above = ee.score(
         table(*names).with_columns(y=pl.Series(HIGH + 1)), metrics=["Winkler"], interval_level=0.5
     )
-    own = 0.5 if level is None else level
-    assert above.value("Winkler") == pytest.approx(1.75 + 2 / (1 - own))
+    used = 0.5 if level is None else level
+    assert above.value("Winkler") == pytest.approx(1.75 + 2 / (1 - used))
 
 
 def test_several_intervals_and_models() -> None:
@@ -92,32 +93,32 @@ def test_names_that_may_be_percent_or_tenths() -> None:
     rows = table("q1", "q50", "q90")
     with refused("ambiguous_column", columns=["q1"], match=r"\{\"q1\": \"q0.01\"\} or"):
         ee.score(rows)
-    alone = table("q1", "q5", "q9")
-    for given, asked in [
-        (alone, {}),
-        (alone.with_columns(yhat=pl.Series(MIDDLE)), {"metrics": ["CRPSFromQuantiles"]}),
+    tenths = table("q1", "q5", "q9")
+    for given, options in [
+        (tenths, {}),
+        (tenths.with_columns(yhat=pl.Series(MIDDLE)), {"metrics": ["CRPSFromQuantiles"]}),
     ]:
         with refused("ambiguous_column", columns=["q1", "q5", "q9"]):
-            ee.score(given, **asked)
-    assert ee.score(alone.with_columns(yhat=pl.Series(MIDDLE))).value("MAE") > 0
+            ee.score(given, **options)
+    assert ee.score(tenths.with_columns(yhat=pl.Series(MIDDLE))).value("MAE") > 0
     card = ee.score(rows, columns={"q1": "q0.1"}, metrics=["QuantileCoverage"])
     assert card.metrics["parameters"][0] == '{"quantile": 0.1}'
 
 
-def test_distributions_alone() -> None:
+def test_distributions_without_predictions() -> None:
     rows = table("q0.1", "q0.5", "q0.9").with_row_index("datum_id")
     names = ["QuantileLoss", "QuantileCoverage", "CRPSFromQuantiles"]
     one = ee.score(rows)
     assert set(one.metrics["metric"]) == {*names}
-    beside = ee.score(rows.with_columns(prediction=pl.Series(MIDDLE)), metrics=names)
-    assert one.value("CRPSFromQuantiles") == beside.value("CRPSFromQuantiles")
+    both = ee.score(rows.with_columns(prediction=pl.Series(MIDDLE)), metrics=names)
+    assert one.value("CRPSFromQuantiles") == both.value("CRPSFromQuantiles")
     sides = rows.drop("y"), rows.select("datum_id", "y")
     assert ee.score(*sides).value("CRPSFromQuantiles") == one.value("CRPSFromQuantiles")
     unnamed = [side.drop("datum_id") for side in sides]
     assert ee.score(*unnamed).value("CRPSFromQuantiles") == one.value("CRPSFromQuantiles")
-    drawn = rows.select("datum_id", "y", samples=pl.concat_list("q0.1", "q0.5", "q0.9"))
-    assert set(ee.score(drawn).metrics["metric"]) == {"CRPS"}
-    assert ee.score(drawn.select("datum_id", "samples"), sides[1]).task == "regression"
+    sampled = rows.select("datum_id", "y", samples=pl.concat_list("q0.1", "q0.5", "q0.9"))
+    assert set(ee.score(sampled).metrics["metric"]) == {"CRPS"}
+    assert ee.score(sampled.select("datum_id", "samples"), sides[1]).task == "regression"
     with refused("column_missing", column="prediction"):
         ee.score(rows, metrics=["MAE"])
     with refused("column_missing", columns=["prediction"], match="MAE needs"):
@@ -134,17 +135,19 @@ def test_distributions_alone() -> None:
         {"samples": [[1, 2], [2, 3]]},
     ],
 )
-def test_names_of_distributions_tell_whole_numbers(true: str, spread: dict[str, list[int]]) -> None:
+def test_names_of_distributions_make_integers_regression(
+    true: str, spread: dict[str, list[int]]
+) -> None:
     ids = {"datum_id": [1, 2]}
     assert ee.score({true: [1, 2], **spread}).task == "regression"
     assert ee.score({**ids, **spread}, {**ids, true: [1, 2]}).task == "regression"
-    beside = pl.DataFrame({true: [1, 0], **spread, "score": [0.5, 0.25]})
-    if true == "target":  # a column that may be a label's score
-        assert ee.score(beside).task == "classification"
+    scored = pl.DataFrame({true: [1, 0], **spread, "score": [0.5, 0.25]})
+    if true == "target":  # "score" may be the score of a label
+        assert ee.score(scored).task == "classification"
 
 
 @pytest.mark.parametrize("name", ["mean", "predictions"])  # AutoGluon, Chronos
-def test_forecasts_by_names_that_stand_beside_a_distribution(name: str) -> None:
+def test_names_of_predictions_next_to_a_distribution(name: str) -> None:
     rows = table("0.1", "0.5", "0.9", "target").with_columns(
         pl.Series(name, MIDDLE + 1), item_id=pl.lit("a"), timestamp=pl.int_range(N)
     )
@@ -161,7 +164,7 @@ def test_forecasts_by_names_that_stand_beside_a_distribution(name: str) -> None:
         ee.score(rows.select(name, "target"), task="regression")
 
 
-def test_what_is_needed_names_distributions() -> None:
+def test_missing_predictions_are_refused_with_the_names_of_distributions() -> None:
     with refused("column_missing", match="'samples'.*'lower'"):
         ee.score(pl.DataFrame({"a": [1.5], "b": [2.5]}), task="regression")
 
@@ -174,30 +177,30 @@ def test_what_is_needed_names_distributions() -> None:
         ("Winkler", ["lower", "upper"]),
     ],
 )
-def test_single_datums_of_distributions(
+def test_per_datum_values_of_distributions(
     metric: str, columns: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = table("q0.1", "q0.5", "q0.9").with_row_index("datum_id").with_columns(
         samples=pl.concat_list("q0.1", "q0.5", "q0.9"), lower="q0.1", upper="q0.9"
     )  # fmt: skip
-    alone = rows.select("datum_id", "y", *columns)
-    card = ee.score(alone)
+    few = rows.select("datum_id", "y", *columns)
+    card = ee.score(few)
     each = card.frame("per_datum")
     assert each["metric"].unique().to_list() == [metric]
     assert each["value"].mean() == pytest.approx(card.value(metric), rel=1e-14)
-    beside = ee.score(alone.with_columns(prediction=pl.Series(MIDDLE)), metrics=[metric])
-    assert beside.frame("per_datum")["metric"].unique().to_list() == ["AbsoluteError"]
-    two = [alone.with_columns(label_key=pl.lit(key)) for key in "ab"]
+    predicted = ee.score(few.with_columns(prediction=pl.Series(MIDDLE)), metrics=[metric])
+    assert predicted.frame("per_datum")["metric"].unique().to_list() == ["AbsoluteError"]
+    two = [few.with_columns(label_key=pl.lit(key)) for key in "ab"]
     several = ee.score(pl.concat(two)).frame("per_datum")
     first = several.filter(pl.col("parameters").str.contains('"a"'))
     assert first["value"].equals(each["value"])
-    worst = ee.find_errors(alone).datums
+    worst = ee.find_errors(few).datums
     assert worst["value"][0] == each["value"].max()
     assert f"{metric} " in worst["why"][0]
-    assert ee.diagnose(alone).frame["share"][0] > 0
+    assert ee.diagnose(few).frame["share"][0] > 0
     card.to_html(tmp_path / "page.html")
     in_buckets(monkeypatch)
-    parts = ee.score(alone, memory_limit="1GB", scratch=str(tmp_path))
+    parts = ee.score(few, memory_limit="1GB", scratch=str(tmp_path))
     assert parts.frame("per_datum").equals(each)
     assert parts.metrics.equals(card.metrics)
 
@@ -219,7 +222,7 @@ def test_decimal_commas_are_refused() -> None:
         assert ee.score({"y_true": labels, "y_pred": labels}).task == "classification"
 
 
-def test_percentages_as_texts_are_named() -> None:
+def test_percentages_as_strings_are_refused() -> None:
     table = pl.DataFrame({"y_true": [0.5, 0.7], "y_pred": ["87%", "9.5 %"]})
     with refused("wrong_dtype", columns=["y_pred"]):
         ee.score(table)
@@ -227,38 +230,38 @@ def test_percentages_as_texts_are_named() -> None:
     assert ee.score(labels).value("Accuracy") == 0.5
 
 
-def test_a_level_that_nobody_said() -> None:
+def test_an_assumed_level_of_intervals_is_noted() -> None:
     rows = table("yhat_lower", "yhat", "yhat_upper")
     card = ee.score(rows, metrics=["Winkler", "Coverage"])
     assert "(interval_level=0.9)" in noted(card, "interval_level").message
-    told = dict(card.metrics.select("metric", "parameters").iter_rows())
-    assert told == {"Winkler": '{"level": 0.9}', "Coverage": None}
+    parameters = dict(card.metrics.select("metric", "parameters").iter_rows())
+    assert parameters == {"Winkler": '{"level": 0.9}', "Coverage": None}
     quiet = [
         ee.score(rows, metrics=["Winkler"], interval_level=0.9),
         ee.score(rows, metrics=["Coverage"]),
         ee.score(table("lo-80", "yhat", "hi-80"), metrics=["Winkler"]),
     ]
     assert not any("taken for" in note for one in quiet for note in one.notes)
-    alone = ee.score(rows.drop("yhat"), metrics=["Coverage"], task="regression")
-    assert any("taken for a 90 %" in note for note in alone.notes)  # single datums are judged by it
+    bounds = ee.score(rows.drop("yhat"), metrics=["Coverage"], task="regression")
+    assert any("taken for a 90 %" in note for note in bounds.notes)  # per-datum values use it
     both = rows.with_columns(pl.Series("lo-90", LOW - 1), pl.Series("hi-90", HIGH + 1))
     rows = ee.score(both, metrics=["Winkler"], columns={"yhat": "prediction"}).metrics
-    assert rows["parameters"].n_unique() == 2  # no two rows are called alike
+    assert rows["parameters"].n_unique() == 2  # parameters distinguish the rows
 
 
-def test_a_models_own_column_beside_its_levels_is_the_prediction() -> None:
+def test_a_models_column_next_to_its_levels_is_the_prediction() -> None:
     table = pl.DataFrame(
         {"y": [1.5, 2.5], "AutoETS": [1.0, 2.0], "AutoETS-lo-80": [0.0, 1.0]}
     ).with_columns((pl.col("AutoETS") + 1).alias("AutoETS-hi-80"))
     card = ee.score(table)
     assert card.value("MAE") == 0.5
     assert any("AutoETS as prediction" in note for note in card.notes)
-    # A column that no level is called by is not meant.
+    # No level has the name of this column.
     assert "MAE" not in ee.score(table.rename({"AutoETS": "Naive"})).metrics["metric"]
 
 
 def test_half_floats_keep_their_fractions(tmp_path: Path) -> None:
-    """Polars' floor returns floats of 16 bits as they are."""
+    """Polars' ``floor`` returns 16-bit floats unchanged."""
     halves = np.array([1.5, 2.25, -0.5, 3.0], np.float16)
     rows = pl.DataFrame({"prediction": halves, "target": halves + np.float16(0.25)})
     rows.write_parquet(tmp_path / "t.parquet")

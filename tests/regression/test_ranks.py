@@ -1,4 +1,4 @@
-"""Correlations of values and ranks against scipy, weights against rows repeated, pairs by hand."""
+"""Correlations and concordance, compared with SciPy, repeated rows and all pairs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ N = int(os.environ.get("EVALENGINE_EXAMPLES", "6"))
 NAMES = ["Pearson", "Spearman", "Kendall", "CIndex", "Concordance"]
 
 
-def drawn(seed: int) -> pl.DataFrame:
+def random_table(seed: int) -> pl.DataFrame:
     rng = np.random.default_rng(seed)
     n = int(rng.choice([2, 3, 6, 40]))
     target = rng.normal(size=n).round(int(rng.choice([0, 1, 8])))
@@ -30,17 +30,17 @@ def values(table: pl.DataFrame, names: list[str] = NAMES) -> dict[str, float | N
 
 
 def by_pairs(target: np.ndarray, predicted: np.ndarray) -> float:
-    """Harrell's C by every pair."""
-    apart = np.sign(target[:, None] - target)
-    same = np.sign(predicted[:, None] - predicted)
-    there = apart > 0
-    return float((same[there] > 0).sum() + (same[there] == 0).sum() / 2) / there.sum()
+    """Compute Harrell's C over all pairs."""
+    true_order = np.sign(target[:, None] - target)
+    order = np.sign(predicted[:, None] - predicted)
+    greater = true_order > 0
+    return float((order[greater] > 0).sum() + (order[greater] == 0).sum() / 2) / greater.sum()
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_as_scipy_has_them() -> None:
+def test_against_scipy() -> None:
     for seed in range(N):
-        table = drawn(seed)
+        table = random_table(seed)
         target, predicted = table["target"].to_numpy(), table["prediction"].to_numpy()
         ours = values(table.drop("weight"))
         expected = {
@@ -57,16 +57,16 @@ def test_as_scipy_has_them() -> None:
             assert ours["CIndex"] == pytest.approx(by_pairs(target, predicted), rel=1e-14)
         else:
             assert ours["CIndex"] is None
-        apart = predicted.mean() - target.mean()
-        bottom = predicted.var() + target.var() + apart**2
+        difference = predicted.mean() - target.mean()
+        bottom = predicted.var() + target.var() + difference**2
         if bottom:
             lin = 2 * np.cov(target, predicted, ddof=0)[0, 1] / bottom
             assert ours["Concordance"] == pytest.approx(lin, rel=1e-12, abs=1e-14)
 
 
-def test_whole_weights_are_rows_repeated() -> None:
+def test_integer_weights_equal_repeated_rows() -> None:
     for seed in range(N):
-        table = drawn(seed)
+        table = random_table(seed)
         times = table["weight"].cast(pl.Int64).to_numpy()
         repeated = table.drop("weight")[np.repeat(np.arange(table.height), times)]
         ours, theirs = values(table), values(repeated)
@@ -93,7 +93,7 @@ def test_within_groups() -> None:
 
 
 def test_many_rows_in_the_opposite_order() -> None:
-    """Whole numbers of pairs are exact where they fit a double."""
+    """Counts of pairs are exact if they fit a double."""
     n = 20_000
     table = pl.DataFrame({"target": np.arange(n) / 2, "prediction": np.arange(n)[::-1] / 2})
     assert values(table, ["Kendall", "CIndex", "Spearman"]) == {

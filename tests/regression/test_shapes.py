@@ -1,4 +1,4 @@
-"""Quantiles of errors against numpy's, and means in bins against those made row by row."""
+"""Quantiles of errors and means in bins of predictions, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 def _rows(seed: int, n: int, *, weight: bool = False, ties: bool = False) -> pl.DataFrame:
     rng = np.random.default_rng(seed)
-    found = rng.normal(50, 20, n)
+    predicted = rng.normal(50, 20, n)
     rows = {
-        "prediction": found.round(-1) if ties else found,
-        "target": found + rng.normal(0, 5, n),
+        "prediction": predicted.round(-1) if ties else predicted,
+        "target": predicted + rng.normal(0, 5, n),
         "weight": rng.integers(0, 3, n).astype(float),
         "shop": rng.choice(["a", "b"], n),
     }
@@ -52,7 +52,7 @@ def _score(rows: pl.DataFrame, **more: object) -> ee.Scorecard:
 def test_against_definitions(n: int, ties: bool, weight: bool) -> None:
     rows = _rows(n, n, weight=weight, ties=ties)
     made = _table(_score(rows, by="shop"), None)
-    # A weight of 2 is the row twice.
+    # A weight of 2 equals the row twice.
     times = rows["weight"].cast(pl.Int64).to_numpy() if weight else np.ones(n, np.int64)
     p, t = (np.repeat(rows[name].to_numpy(), times) for name in ("prediction", "target"))
     place = np.repeat(np.arange(n), times)
@@ -69,22 +69,22 @@ def test_against_definitions(n: int, ties: bool, weight: bool) -> None:
     for i in range(10):
         low = edges[i - 1] if i else -np.inf
         high = edges[i] if i < 9 else np.inf
-        own = (low < p) & (p <= high)
+        inside = (low < p) & (p <= high)
         for side, values in (("predicted", p), ("actual", t)):
             value, support = made["ActualByPrediction"][side, i + 1]
-            assert support == np.unique(place[own]).size
-            if own.any():
-                assert value == pytest.approx(values[own].mean(), rel=1e-12)
+            assert support == np.unique(place[inside]).size
+            if inside.any():
+                assert value == pytest.approx(values[inside].mean(), rel=1e-12)
             else:
                 assert value is None
 
 
-def test_slices_are_scored_as_if_alone_and_order_moves_nothing() -> None:
+def test_slices_equal_separate_runs_and_order_does_not_matter() -> None:
     rows = _rows(3, 60)
     card = _score(rows, by="shop")
     for shop in ("a", "b"):
-        alone = _score(rows.filter(pl.col("shop") == shop))
-        assert _table(card, shop) == _table(alone)
+        separate = _score(rows.filter(pl.col("shop") == shop))
+        assert _table(card, shop) == _table(separate)
     assert _table(_score(rows[::-1])) == _table(card)
 
 
@@ -102,9 +102,9 @@ def test_the_page_and_the_plot_have_the_bins() -> None:
     assert "actual" in ee.score(_rows(5, 50), metrics=["MAE"]).plot.kinds
 
 
-def test_tables_say_quantile_and_bin(capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_name_quantiles_and_bins(capsys: pytest.CaptureFixture[str]) -> None:
     _score(_rows(5, 50)).show()
-    said = capsys.readouterr().out
-    assert "ErrorQuantiles quantile" in said
-    assert "ActualByPrediction bin  predicted" in said
-    assert said.index("0.05 ") < said.index("0.25 ")
+    output = capsys.readouterr().out
+    assert "ErrorQuantiles quantile" in output
+    assert "ActualByPrediction bin  predicted" in output
+    assert output.index("0.05 ") < output.index("0.25 ")

@@ -1,4 +1,4 @@
-"""Which tables are regression, what one side alone has, and what rows there are too few of."""
+"""Tables of regression: inference of the task, one-sided datums, undefined numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from refusals import refused
 
 import evalengine as ee
 
-TRUE, FOUND = [0.5, 1.25, 3.0, 4.0], [0.25, 1.5, 3.0, 5.0]
+TRUE, PREDICTED = [0.5, 1.25, 3.0, 4.0], [0.25, 1.5, 3.0, 5.0]
 
 
 @pytest.mark.parametrize(
@@ -17,21 +17,21 @@ TRUE, FOUND = [0.5, 1.25, 3.0, 4.0], [0.25, 1.5, 3.0, 5.0]
     [("y_pred", "y_true"), ("prediction", "target"), ("forecast", "actual"), ("yhat", "y")],
 )
 def test_numbers_with_fractions_are_regression(ours: str, theirs: str) -> None:
-    rows = pl.DataFrame({ours: FOUND, theirs: TRUE})
+    rows = pl.DataFrame({ours: PREDICTED, theirs: TRUE})
     assert ee.score(rows).task == "regression"
     ids = pl.Series("datum_id", range(4))
     two = rows.select(ids, ours), rows.select(ids, theirs)
     assert ee.score(*two).task == "regression"
 
 
-def test_whole_numbers_are_classes() -> None:
+def test_integers_are_classes() -> None:
     rows = pl.DataFrame({"y_pred": [0.0, 1.0, 1.0], "y_true": [0.0, 1.0, 0.0]})
     assert ee.score(rows).task == "classification"
     assert ee.score(rows, task="regression").value("MAE") == pytest.approx(1 / 3)
     assert ee.score([1, 2, 4], [1, 2, 3], task="regression").value("MAE") == pytest.approx(1 / 3)
 
 
-def test_whole_numbers_under_names_of_forecasts_are_regression() -> None:
+def test_integers_with_names_of_forecasts_are_regression() -> None:
     rows = pl.DataFrame({"unique_id": ["a", "b", "c"], "yhat": [0.5, 1.0, 1.0], "y": [2, 1, 0]})
     assert ee.score(rows).task == "regression"
     ids = pl.Series("datum_id", range(3))
@@ -43,64 +43,64 @@ def test_whole_numbers_under_names_of_forecasts_are_regression() -> None:
 
 
 def test_plain_values() -> None:
-    assert ee.score(FOUND, TRUE).value("MAE") == 0.375
-    assert ee.score(np.array(FOUND), np.array(TRUE)).task == "regression"
+    assert ee.score(PREDICTED, TRUE).value("MAE") == 0.375
+    assert ee.score(np.array(PREDICTED), np.array(TRUE)).task == "regression"
 
 
-def test_that_the_task_was_inferred_is_told_where_it_might_be_another() -> None:
-    def told(**columns: list[float]) -> bool:
+def test_an_uncertain_inference_of_the_task_is_noted() -> None:
+    def noted(**columns: list[float]) -> bool:
         notes = ee.score(pl.DataFrame(columns)).notes
         return any("taken for regression" in note and "classification" in note for note in notes)
 
-    assert told(y_pred=FOUND, y_true=TRUE)
-    assert not told(forecast=FOUND, actual=TRUE)
-    assert any("taken for regression" in note for note in ee.score(FOUND, TRUE).notes)
-    asked = ee.score(FOUND, TRUE, metrics=["MAE"])
+    assert noted(y_pred=PREDICTED, y_true=TRUE)
+    assert not noted(forecast=PREDICTED, actual=TRUE)
+    assert any("taken for regression" in note for note in ee.score(PREDICTED, TRUE).notes)
+    asked = ee.score(PREDICTED, TRUE, metrics=["MAE"])
     assert not any("taken for regression" in note for note in asked.notes)
 
 
 def test_arrays_of_several_targets() -> None:
     rng = np.random.default_rng(0)
-    true, found = rng.normal(size=(9, 12)), rng.normal(size=(9, 12))
-    card = ee.score(found, true, task="regression", metrics=["R2"])
+    true, predicted = rng.normal(size=(9, 12)), rng.normal(size=(9, 12))
+    card = ee.score(predicted, true, task="regression", metrics=["R2"])
     rows = card.metrics.filter(pl.col("average").is_null())
     assert rows["label_key"].to_list() == [f"{i:02d}" for i in range(12)]
     for i, value in enumerate(rows["value"]):
-        one = ee.score(found[:, i], true[:, i], metrics=["R2"])
+        one = ee.score(predicted[:, i], true[:, i], metrics=["R2"])
         assert value == one.value("R2")
     names = [f"t{i:02d}" for i in range(12)]
     assert (
-        ee.score(found, true, metrics=["R2"], labels=names).value("R2", label_key="t03")
+        ee.score(predicted, true, metrics=["R2"], labels=names).value("R2", label_key="t03")
         == (rows["value"][3])
     )
-    flat = ee.score(found[:, :1], true[:, 0], metrics=["R2"])
+    flat = ee.score(predicted[:, :1], true[:, 0], metrics=["R2"])
     assert flat.value("R2") == rows["value"][0]
     with refused("task_ambiguous", match="task='regression'"):
-        ee.score(found, true)
+        ee.score(predicted, true)
     with refused("shapes_differ", shapes=[(9, 12), (9, 11)]):
-        ee.score(found, true[:, 1:], task="regression")
+        ee.score(predicted, true[:, 1:], task="regression")
     with refused("lengths_differ", option="labels", count=3, of=12):
-        ee.score(found, true, task="regression", labels=names[:3])
-    assert ee.score(found, true, task="text").task == "text"
+        ee.score(predicted, true, task="regression", labels=names[:3])
+    assert ee.score(predicted, true, task="text").task == "text"
 
 
-def test_swapped_tables_are_noticed() -> None:
+def test_swapped_tables_are_refused() -> None:
     ids = pl.Series("datum_id", range(4))
     for mine, other in (("prediction", "target"), ("forecast", "actual"), ("prediction", "value")):
-        found, true = (
-            pl.DataFrame({"datum_id": ids, mine: FOUND}),
+        predicted, true = (
+            pl.DataFrame({"datum_id": ids, mine: PREDICTED}),
             pl.DataFrame({"datum_id": ids, other: TRUE}),
         )
-        assert ee.score(found, true).task == "regression"
+        assert ee.score(predicted, true).task == "regression"
         for options in ({}, {"task": "regression"}):
             with pytest.raises(ee.InputError, match="tables swapped"):
-                ee.score(true, found, **options)
+                ee.score(true, predicted, **options)
 
 
-def test_what_one_side_alone_has() -> None:
-    found = pl.DataFrame({"datum_id": [1, 2, 3], "prediction": [1.5, 2.5, 3.5]})
+def test_one_sided_datums() -> None:
+    predicted = pl.DataFrame({"datum_id": [1, 2, 3], "prediction": [1.5, 2.5, 3.5]})
     true = pl.DataFrame({"datum_id": [2, 3, 4], "target": [2.0, 4.0, 4.5]})
-    card = ee.score(found, true)
+    card = ee.score(predicted, true)
     assert (card.value("MAE"), card.value("MeanError")) == (0.5, 0.0)
     assert card.frame("per_datum")["status"].to_list() == [
         "no_target", "scored", "scored", "no_prediction",
@@ -108,59 +108,61 @@ def test_what_one_side_alone_has() -> None:
     assert any("1 datum without predictions: 4" in note for note in card.notes)
     keyed = [
         side.with_columns(label_key=pl.Series(keys))
-        for side, keys in ((found, ["a", "a", "b"]), (true, ["a", "a", "a"]))
+        for side, keys in ((predicted, ["a", "a", "b"]), (true, ["a", "a", "a"]))
     ]
     notes = ee.score(*keyed, task="regression").notes
     assert any("datums: 3" in note for note in notes)
 
 
-def test_undefined_numbers_and_why() -> None:
-    def told(true: list[float], found: list[float], metric: str, **options: object) -> object:
-        rows = pl.DataFrame({"target": true, "prediction": found, "weight": [1.0] * len(true)})
+def test_undefined_numbers_have_a_reason() -> None:
+    def value_and_reason(
+        true: list[float], predicted: list[float], metric: str, **options: object
+    ) -> object:
+        rows = pl.DataFrame({"target": true, "prediction": predicted, "weight": [1.0] * len(true)})
         card = ee.score(rows, task="regression", metrics=[metric], **options)
         return card.metrics.select("value", "reason").row(0)
 
-    assert told([1.5], [2.5], "R2") == (None, "a single row")
-    assert "target is constant" in told([1.5, 1.5], [2.5, 1.0], "R2")[1]
-    assert told([1.5, 1.5], [2.5, 1.0], "R2", dialect="sklearn") == (0.0, None)
-    assert told([0.1] * 3, [0.1] * 3, "R2", dialect="sklearn") == (1.0, None)
-    assert told([0.0, 1.5], [2.5, 1.0], "MAPE") == (None, "a target is 0")
-    assert told([0.0, 0.0], [2.5, 1.0], "WAPE") == (None, "all targets are 0")
-    assert "constant" in told([1.0, 2.0], [3.0, 3.0], "Pearson")[1]
+    assert value_and_reason([1.5], [2.5], "R2") == (None, "a single row")
+    assert "target is constant" in value_and_reason([1.5, 1.5], [2.5, 1.0], "R2")[1]
+    assert value_and_reason([1.5, 1.5], [2.5, 1.0], "R2", dialect="sklearn") == (0.0, None)
+    assert value_and_reason([0.1] * 3, [0.1] * 3, "R2", dialect="sklearn") == (1.0, None)
+    assert value_and_reason([0.0, 1.5], [2.5, 1.0], "MAPE") == (None, "a target is 0")
+    assert value_and_reason([0.0, 0.0], [2.5, 1.0], "WAPE") == (None, "all targets are 0")
+    assert "constant" in value_and_reason([1.0, 2.0], [3.0, 3.0], "Pearson")[1]
     rows = pl.DataFrame({"target": [1.5], "prediction": [2.5], "weight": [0.0]})
     none = ee.score(rows, task="regression", metrics=["MAE", "MedianAE"]).metrics
     assert none["reason"].to_list() == ["weights are all zero"] * 2
 
 
-def test_sums_lose_no_digits() -> None:
-    """Far from 0 variances are as near it, and huge errors leave small ones whole."""
+def test_sums_are_exact() -> None:
+    """Variances do not depend on the offset, and huge errors do not absorb small ones."""
     rng = np.random.default_rng(0)
     target = rng.integers(0, 1000, 500) / 8
-    found = target + rng.integers(-8, 8, 500) / 8
-    near = ee.score(found, target, metrics=["R2", "Pearson"])
-    far = ee.score(found + 2.0**40, target + 2.0**40, metrics=["R2", "Pearson"])
+    predicted = target + rng.integers(-8, 8, 500) / 8
+    plain = ee.score(predicted, target, metrics=["R2", "Pearson"])
+    shifted = ee.score(predicted + 2.0**40, target + 2.0**40, metrics=["R2", "Pearson"])
     for name in ("R2", "Pearson"):
-        assert far.value(name) == pytest.approx(near.value(name), rel=1e-15)
+        assert shifted.value(name) == pytest.approx(plain.value(name), rel=1e-15)
     huge = ee.score([1e200, -1e200, 1.5], [0.5, 0.5, 0.5], metrics=["MeanError"])
     assert huge.value("MeanError") == 1 / 3
 
 
 def test_worst_datums() -> None:
-    rows = pl.DataFrame({"datum_id": range(4), "prediction": FOUND, "target": TRUE})
+    rows = pl.DataFrame({"datum_id": range(4), "prediction": PREDICTED, "target": TRUE})
     worst = ee.find_errors(rows)
     assert worst.datums["datum_id"][0] == 3
     assert "predicted 5" in str(worst.datums.row(0))
 
 
-def test_single_datums_of_several_targets() -> None:
-    """A row of each pair that both sides have, and one of a datum without any."""
-    found = pl.DataFrame(
+def test_per_datum_rows_of_several_targets() -> None:
+    """One row per common pair of datum and target, and one per datum without any."""
+    predicted = pl.DataFrame(
         {"datum_id": [1, 1, 2, 4], "label_key": ["a", "b", "b", "a"], "prediction": [1.5, 2, 3, 4]}
     )
     true = pl.DataFrame(
         {"datum_id": [1, 2, 2, 3], "label_key": ["a", "a", "b", "c"], "target": [1.0, 2, 5, 1.5]}
     )
-    frame = ee.score(found, true, task="regression", metrics=["MAE"]).frame("per_datum")
+    frame = ee.score(predicted, true, task="regression", metrics=["MAE"]).frame("per_datum")
     rows = frame.select("datum_id", "value", "status", "parameters").rows()
     assert rows == [
         (1, 0.5, "scored", '{"label_key": "a"}'),
@@ -168,14 +170,14 @@ def test_single_datums_of_several_targets() -> None:
         (3, None, "no_prediction", None),
         (4, None, "no_target", None),
     ]
-    worst = ee.find_errors(found, true, task="regression").datums
+    worst = ee.find_errors(predicted, true, task="regression").datums
     assert worst["datum_id"].to_list()[:2] == [2, 1]
 
 
-def test_no_datum_is_better_where_no_direction_is() -> None:
+def test_metrics_without_a_direction_have_no_wins() -> None:
     runs = [
         pl.DataFrame({"datum_id": range(4), "prediction": of, "target": TRUE})
-        for of in (FOUND, [1.0, 1.0, 3.5, 4.0])
+        for of in (PREDICTED, [1.0, 1.0, 3.5, 4.0])
     ]
     made = ee.compare(*runs, task="regression", metrics=["MAE", "MeanError"], draws=100)
     votes = made.differences.select("metric", "wins", "ties", "losses").rows()

@@ -1,4 +1,4 @@
-"""Training tables: their order in time, their targets, what is in them, numbers beyond doubles."""
+"""Training tables: order in time, targets, digests, overlap with scored rows, huge values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VALUES = [float(month) for month in range(12)]  # steps of 1
 
 
 def trained(times: Any, **more: Any) -> pl.DataFrame:
-    """A year in the order of text, which is not that of time where months have one digit."""
+    """Make a year of training rows sorted by text, which differs from the order in time."""
     return pl.DataFrame({"time": times, "target": VALUES, **more}).sort(pl.col("time").cast(str))
 
 
@@ -38,11 +38,11 @@ def mase(training: Any, rows: pl.DataFrame = ROWS, **options: Any) -> float | No
         [f"{day}T12:00{'Z' if i % 2 else '+0530'}" for i, day in enumerate(DAYS)],
     ],
 )
-def test_iso_text_is_ordered_as_time(times: list[Any]) -> None:
+def test_iso_strings_are_ordered_as_times(times: list[Any]) -> None:
     assert mase(trained(times)) == 3.0
 
 
-def test_zones_are_heeded() -> None:
+def test_time_zones_are_used() -> None:
     times = ["2024-01-01T09:00+09:00", "2024-01-01T01:00Z", "2024-01-01T02:00+00:00"]
     assert mase(pl.DataFrame({"time": times, "target": [0.0, 1, 3]})) == 2.0
 
@@ -56,18 +56,18 @@ def test_zones_are_heeded() -> None:
         ([f"{day} 12:00" + "Z" * (i > 0) for i, day in enumerate(DAYS)], "'2024-01-01 12:00'"),
     ],
 )
-def test_other_text_is_refused(times: list[str], first: str) -> None:
+def test_other_strings_are_refused(times: list[str], first: str) -> None:
     with refused("wrong_dtype", InputError, table="training", column="time") as e:
         mase(trained(times))
     assert f"first {first}" in str(e.value)
 
 
-def test_text_of_one_row_a_series_needs_no_order() -> None:
+def test_a_single_row_per_series_needs_no_order() -> None:
     card = ee.score(ROWS, metrics=["MASE"], training=pl.DataFrame({"time": ["x"], "target": [1.0]}))
     assert card.metrics["reason"].to_list() == ["a scale is 0"]
 
 
-def test_one_time_written_twice() -> None:
+def test_one_time_in_two_formats_is_a_repeat() -> None:
     table = pl.DataFrame({"time": ["2024-01-01", "2024-01-01 00:00"], "target": [1.0, 2]})
     with refused("repeated_values", table="training", count=2):
         mase(table)
@@ -83,7 +83,7 @@ BOTH = pl.concat([HISTORY, HISTORY.with_columns(pl.col("target") * 10, label_key
 @pytest.mark.parametrize("series", [None, "a", 7])
 def test_each_target_has_its_own_scale(series: Any) -> None:
     rows, history = TARGETS, BOTH
-    if series is not None:  # 1 and 11 beside: keys that run together may not meet
+    if series is not None:  # also series 1 and 11: joined keys must stay distinct
         rows, history = (one.with_columns(series=pl.lit(series)) for one in (rows, history))
         other = history.with_columns(pl.col("target") * 100, series=pl.lit(series) + series)
         history = pl.concat([history, other], how="vertical_relaxed")
@@ -93,7 +93,7 @@ def test_each_target_has_its_own_scale(series: Any) -> None:
         ee.score(rows, metrics=["MASE"], training=history.filter(label_key="x"))
 
 
-def test_targets_of_one_side_alone() -> None:
+def test_one_sided_targets() -> None:
     with refused("targets_differ", table="training", count=2):
         mase(HISTORY.drop("label_key"), TARGETS)
     assert mase(HISTORY.drop("label_key"), TARGETS.filter(label_key="x")) == 3.0
@@ -107,7 +107,7 @@ def test_targets_of_one_side_alone() -> None:
         mase(BOTH.drop("label_key"), ROWS)
 
 
-def test_runs_of_other_training_are_not_compared(tmp_path: Path) -> None:
+def test_runs_with_other_training_are_not_compared(tmp_path: Path) -> None:
     rows = pl.DataFrame({"datum_id": range(30), "prediction": [1.5] * 30, "target": [4.5] * 30})
     history = trained(DAYS)
     asked: dict[str, Any] = {"metrics": ["MASE"]}
@@ -121,26 +121,26 @@ def test_runs_of_other_training_are_not_compared(tmp_path: Path) -> None:
         ee.compare(tmp_path / "one", tmp_path / "other")
     shuffled = history.sample(fraction=1, shuffle=True, seed=1)
     for same in (history, shuffled, shuffled.to_pandas(), shuffled.to_dict(as_series=False)):
-        again = ee.score(rows, training=same, **asked)
-        assert ee.compare(tmp_path / "one", again).differences["difference"].to_list() == [0.0]
+        equal = ee.score(rows, training=same, **asked)
+        assert ee.compare(tmp_path / "one", equal).differences["difference"].to_list() == [0.0]
     old = ee.load(tmp_path / "one").options.training
     assert (old.name, len(old.digest)) == ("polars.DataFrame of 12 rows", 64)
     assert (
         as_table("training", {"object": old.name}) == HeldTable("training", old.name) != old
-    )  # saved without digests
+    )  # as saved without digests
 
 
-def test_scored_rows_that_training_has() -> None:
+def test_scored_rows_in_training_are_noted() -> None:
     history = trained(DAYS).with_columns(series=pl.lit("a"))
     rows = pl.DataFrame(
         {"series": ["a", "a", "a", "b"], "time": [DAYS[0], DAYS[1], date(2025, 1, 1), DAYS[2]],
          "prediction": [1.5] * 4, "target": [4.5] * 4}
     )  # fmt: skip
     history = pl.concat([history, history.with_columns(series=pl.lit("b")).head(2)])
-    said = "table: 2 rows of a series and time that training has"
+    message = "table: 2 rows of a series and time that training has"
     for times in (rows["time"], rows["time"].cast(str), rows["time"].cast(pl.Datetime("ms"))):
         card = ee.score(rows.with_columns(times), metrics=["MASE"], training=history)
-        assert [said in note for note in card.notes].count(True) == 1
+        assert [message in note for note in card.notes].count(True) == 1
     later = ee.score(rows[2:], metrics=["MASE"], training=history)
     assert "scored_in_training" not in {one.code for one in later.findings}
     sides = rows.drop("target"), rows.drop("prediction")
@@ -157,8 +157,8 @@ def test_squares_beyond_doubles(size: float) -> None:
     with refused("null_values", match=r"float64 \('big':"):
         ee.score(rows, metrics=["RMSSE"], training=table)
     fine = table.with_columns(pl.col("target") / size * 1e-150)
-    near = ee.score(rows, metrics=["RMSSE"], training=fine)
-    assert near.value("RMSSE") == pytest.approx(3e150)
+    large = ee.score(rows, metrics=["RMSSE"], training=fine)
+    assert large.value("RMSSE") == pytest.approx(3e150)
     huge = pl.DataFrame({"series": "big", "target": [-1.5e308, 1.5e308]})
     with refused("null_values", match=r"float64 \('big'"):
         mase(huge, rows)
@@ -183,20 +183,21 @@ STILL = pl.DataFrame(
 
 
 @pytest.mark.parametrize("metric", ["MASE", "SeriesMASE", "RMSSE"])
-def test_series_that_do_not_change_in_training_are_named(metric: str, tmp_path: Path) -> None:
-    """Of those that are scored; without them the number is there, and there is no note."""
+def test_scored_series_that_are_constant_in_training_are_noted(metric: str, tmp_path: Path) -> None:
+    """Without these series there is a value and no note."""
 
-    def told(rows: Any, **options: Any) -> tuple[float | None, list[Any]]:
-        asked = {"metrics": [metric], "training": STILL, **options}
-        found = [n.facts for n in ee.check(rows, **asked).findings if n.code == "constant_training"]
-        return ee.score(rows, **asked).value(metric), found
+    def value_and_notes(rows: Any, **options: Any) -> tuple[float | None, list[Any]]:
+        options = {"metrics": [metric], "training": STILL, **options}
+        findings = ee.check(rows, **options).findings
+        notes = [one.facts for one in findings if one.code == "constant_training"]
+        return ee.score(rows, **options).value(metric), notes
 
-    value, (facts,) = told(SERIES)
+    value, (facts,) = value_and_notes(SERIES)
     assert value is None
     assert (facts["series"], facts["number"], facts["count"]) == (["b"], 1, 2)
-    value, found = told(SERIES, where="series <> 'b'")
+    value, notes = value_and_notes(SERIES, where="series <> 'b'")
     assert value is not None
-    assert not found
+    assert not notes
     SERIES.write_parquet(tmp_path / "rows.parquet")
     filed = ee.score(
         str(tmp_path / "rows.parquet"), metrics=[metric], training=STILL, memory_limit="600MB"
@@ -204,10 +205,10 @@ def test_series_that_do_not_change_in_training_are_named(metric: str, tmp_path: 
     assert filed.notes == ee.score(SERIES, metrics=[metric], training=STILL).notes
 
 
-def test_rows_whose_scale_is_zero_are_counted() -> None:
+def test_rows_with_scale_zero_are_counted() -> None:
     rows = SERIES.drop("series", "time").with_columns(scale=pl.Series([1.0, 0, 2, 0, 1]))
     for metric, many in (("MASE", 1), ("MAE", 0)):
         card = ee.score(rows, metrics=[metric])
-        told = [note for note in card.notes if "'scale'" in note and note.startswith("2 rows")]
-        assert len(told) == many
+        notes = [note for note in card.notes if "'scale'" in note and note.startswith("2 rows")]
+        assert len(notes) == many
         assert (card.value(metric) is None) == many

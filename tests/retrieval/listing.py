@@ -1,4 +1,4 @@
-"""Lists and settings made from plain dicts, in an obvious way, for tests of measures."""
+"""Ranked lists and settings from plain dicts, for tests of measures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OF_CONTEXTS = {
     "text_context_precision",
     "text_context_recall",
 }
-"""Needs that texts or sets of contexts have."""
+"""Needs of metrics over texts or sets of contexts."""
 
 
 def settings(dialect: str = "standard", **options) -> Settings:
@@ -30,7 +30,7 @@ def settings(dialect: str = "standard", **options) -> Settings:
 
 
 def ranking(scores: dict[str, float], ascending: bool = False) -> list[str]:
-    """Documents by score, best first, equal ones by descending id (or ascending)."""
+    """Sort documents by descending score, ties by descending (or ascending) id."""
     by_id = sorted(scores, key=str.encode, reverse=not ascending)
     return sorted(by_id, key=lambda doc: -scores[doc])
 
@@ -44,7 +44,7 @@ def lists_of(
     judged_only: bool = False,
     repeats: list[int] | None = None,
 ) -> Lists:
-    """The queries of a run that have judgments, in the run's order."""
+    """Make the lists of all queries with judgments, in the run's order."""
     queries = [query for query in run if query in qrels]
     retrieved, start, gold_start = [], [0], [0]
     rank, relevance, gold, found, first, size = [], [], [], [], [], []
@@ -86,7 +86,7 @@ def lists_of(
 
 
 def measured(need: str, lists: Lists, chosen: Settings, threads: int = 1) -> dict[tuple, list]:
-    """(metric, parameters, k) -> one value a query."""
+    """Compute (metric, parameters, k) -> one value per query."""
     return {
         (column.metric, column.parameters[p], column.k[c]): column.values[:, p, c].tolist()
         for column in measures("retrieval")[need](lists, chosen, Threads(threads))
@@ -96,7 +96,7 @@ def measured(need: str, lists: Lists, chosen: Settings, threads: int = 1) -> dic
 
 
 def every_measure(lists: Lists, chosen: Settings, threads: int = 1) -> dict[tuple, list]:
-    """The same of all measures together, but those that stand on texts or sets of contexts."""
+    """Compute all measures except those over texts or sets of contexts."""
     return {
         key: values
         for need in measures("retrieval").keys() - OF_CONTEXTS
@@ -105,10 +105,10 @@ def every_measure(lists: Lists, chosen: Settings, threads: int = 1) -> dict[tupl
 
 
 def without_options(key: tuple) -> tuple:
-    """The key without the options that the oracle was told of."""
+    """Remove the options from a key, because the reference does not report them."""
     metric, text, k = key
-    told = {name: value for name, value in json.loads(text or "{}").items() if name not in USUAL}
-    return metric, json.dumps(told) if told else None, k
+    rest = {name: value for name, value in json.loads(text or "{}").items() if name not in USUAL}
+    return metric, json.dumps(rest) if rest else None, k
 
 
 def read_run(path: Path) -> Scores:

@@ -1,4 +1,4 @@
-"""Texts of queries matched, from plain lists."""
+"""Matching of texts in plain lists."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from evalengine.tasks.retrieval.texts import Components, match_texts
 Array = np.ndarray[Any, Any]
 
 
-def laid_out(lists: list[list[str]]) -> tuple[pl.Series, Array]:
-    """The texts one after the other, and offsets of each list."""
+def flattened(lists: list[list[str]]) -> tuple[pl.Series, Array]:
+    """Flatten lists of texts; return the texts and the offsets of each list."""
     start = np.cumsum([0, *map(len, lists)])
     return pl.Series([text for texts in lists for text in texts], dtype=pl.String), start
 
@@ -30,8 +30,8 @@ def match(
 ) -> Components:
     """Match the lists of all queries."""
     return match_texts(
-        *laid_out(retrieved),
-        *laid_out(gold),
+        *flattened(retrieved),
+        *flattened(gold),
         rule=rule,
         threshold=threshold,
         rules=get("retrieval", dialect).rules,
@@ -40,18 +40,18 @@ def match(
 
 
 def tables(matched: Components) -> list[list[list[bool]]]:
-    """Whether each retrieved component matches each gold, by query."""
-    found = []
+    """Return per query a table of matches of retrieved by relevant components."""
+    by_query = []
     for q in range(matched.pair_start.size - 1):
         shape = (
             int(matched.retrieved_start[q + 1] - matched.retrieved_start[q]),
             int(matched.gold_start[q + 1] - matched.gold_start[q]),
         )
         part = matched.match[matched.pair_start[q] : matched.pair_start[q + 1]]
-        found.append(part.reshape(shape).astype(bool).tolist())
-    return found
+        by_query.append(part.reshape(shape).astype(bool).tolist())
+    return by_query
 
 
 def one(retrieved: str, gold: str, rule: str, dialect: str = "standard", **options: Any) -> bool:
-    """Whether one text matches another."""
+    """Return True if a text matches another."""
     return bool(match([[retrieved]], [[gold]], rule, dialect, **options).match[0])

@@ -1,4 +1,4 @@
-"""Every measure against the slow oracle, on small random lists."""
+"""Comparison of every measure with the slow reference, on small random lists."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OPTIONS = st.fixed_dictionaries(
     },
 )
 DIALECTS = st.sampled_from(["standard", "trec_eval", "continuous-eval", "remem"])
-# continuous-eval's precision, recall and F1 of whole sets, which SetPrecision and its kin state
+# Metrics of continuous-eval over whole sets -> metrics with the same values
 ALSO_SETS = {"Precision": "SetPrecision", "Recall": "SetRecall", "F1": "SetF"}
 
 
@@ -42,7 +42,7 @@ def test_every_measure(queries: list, options: dict, dialect: str, data: st.Data
     repeats = [data.draw(st.integers(0, 2)) for _ in queries]
     chosen = settings(dialect, **options)
     lists = lists_of(run, qrels, repeats=repeats)
-    found = {without_options(k): v for k, v in every_measure(lists, chosen).items()}
+    values = {without_options(k): v for k, v in every_measure(lists, chosen).items()}
     highest = max((rel for judged in qrels.values() for rel in judged.values()), default=0.0)
     for i, query in enumerate(run):
         docs = [qrels[query].get(doc) for doc in ranking(run[query])]
@@ -51,32 +51,32 @@ def test_every_measure(queries: list, options: dict, dialect: str, data: st.Data
         if None in chosen.relevance_levels:
             for name, like in ALSO_SETS.items():
                 wanted.setdefault((name, None, None), wanted[like, None, None])
-        for key in found:
+        for key in values:
             if key[0] in ALSO_SETS and key not in wanted:
                 continue
-            ours = found[key][i]
+            ours = values[key][i]
             same = math.isclose(ours, wanted[key], rel_tol=1e-9, abs_tol=1e-9)
             assert same or (math.isnan(ours) and math.isnan(wanted[key])), (key, query)
-        assert set(wanted) <= set(found)
+        assert set(wanted) <= set(values)
 
 
-def test_threads_leave_no_trace() -> None:
+def test_the_number_of_threads_does_not_matter() -> None:
     run = {f"q{q}": {f"d{d}": float((d * 7 + q) % 11) for d in range(20)} for q in range(40)}
     qrels = {f"q{q}": {f"d{d}": float((d + q) % 4) for d in range(0, 20, 3)} for q in range(40)}
     chosen = settings(k=(1, 5))
     one = every_measure(lists_of(run, qrels), chosen, threads=1)
     many = every_measure(lists_of(run, qrels), chosen, threads=3)
-    assert list(map(str, many.items())) == list(map(str, one.items()))  # NaN is not itself
+    assert list(map(str, many.items())) == list(map(str, one.items()))  # NaN is not equal to NaN
     assert one["P", None, 5] != [0.0] * 40
 
 
-def test_texts_credit_a_gold_once() -> None:
-    """Two retrieved texts that match the same single gold make no more than 1."""
+def test_a_relevant_text_counts_once() -> None:
+    """Two retrieved texts that match the same relevant one give at most 1."""
     lists = Lists(
         retrieved=np.array([3]), start=np.array([0, 2]), rank=np.array([1, 2], np.int32),
         relevance=np.array([1.0, 1.0]), gain=np.array([1.0, 0.0]), gold_start=np.array([0, 1]),
         gold=np.array([1.0]), found=np.array([1], np.int32), repeats=np.array([0]),
     )  # fmt: skip
-    found = every_measure(lists, settings(k=(2,)))
+    values = every_measure(lists, settings(k=(2,)))
     names = [("nDCG", None, 2), ("MAP", None, 2), ("P", None, 2), ("Recall", None, 2)]
-    assert [found[key] for key in (*names, ("bpref", None, None))] == [[1.0]] * 5
+    assert [values[key] for key in (*names, ("bpref", None, None))] == [[1.0]] * 5

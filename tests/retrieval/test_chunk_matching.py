@@ -1,4 +1,4 @@
-"""Chunks of originals against REMem's rule, written out; substrings and JSON escapes."""
+"""Matching of chunks to their originals, compared with REMem's rule."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RULE = "chunk_from_original"
 
 
 def in_original(chunk: str, original: str, *, reference: bool) -> bool:
-    """REMem's rule; without ``reference`` the whole text after ": ", and nothing for nothing."""
+    """Apply REMem's rule; without ``reference``, split at the first ": " and skip blanks."""
     if chunk.startswith("Date: "):
         chunk = chunk.partition("\n")[2]
     plain, escaped = chunk, json.dumps(chunk)
@@ -42,17 +42,17 @@ CHUNKS = st.builds(
 
 @st.composite
 def queries(draw):
-    """Chunks and originals; some originals hold a chunk, or a part of one, plain or as JSON."""
-    found = []
+    """Draw chunks and originals; some contain a chunk or a part of it, plain or as JSON."""
+    made = []
     for _ in range(draw(st.integers(1, 3))):
         chunks = draw(st.lists(CHUNKS, max_size=4))
         originals = draw(st.lists(TEXTS, max_size=2))
         for chunk in chunks:
             part = chunk[draw(st.integers(0, 12)) :]
-            held = draw(st.sampled_from([part, json.dumps(part), json.dumps(part)[1:]]))
-            originals.append(draw(TEXTS) + held + draw(TEXTS))
-        found.append((chunks, originals))
-    return found
+            inserted = draw(st.sampled_from([part, json.dumps(part), json.dumps(part)[1:]]))
+            originals.append(draw(TEXTS) + inserted + draw(TEXTS))
+        made.append((chunks, originals))
+    return made
 
 
 @pytest.mark.parametrize("dialect", ["standard", "remem"])
@@ -60,27 +60,27 @@ def queries(draw):
 @given(given=queries(), workers=st.sampled_from([1, 3]))
 def test_chunks_of_originals(dialect, given, workers):
     chunks, originals = [q[0] for q in given], [q[1] for q in given]
-    found = tables(match(chunks, originals, RULE, dialect, workers=workers))
+    matched = tables(match(chunks, originals, RULE, dialect, workers=workers))
     reference = dialect == "remem"
-    for texts, golds, table in zip(chunks, originals, found, strict=True):
+    for texts, golds, table in zip(chunks, originals, matched, strict=True):
         distinct = list(dict.fromkeys(golds))
         assert table == [
             [in_original(text, gold, reference=reference) for gold in distinct] for text in texts
         ]
 
 
-def test_every_place_of_a_long_original():
+def test_chunks_at_any_position_of_a_long_original():
     original = "".join(f"{i:05d} " for i in range(4000))
     for size in (1, 7, 8, 9, 50, 5000):
         cuts = [original[at : at + size] for at in (0, 1, 11_111, len(original) - size)]
         wrong = [cut[:-1] + "x" for cut in cuts] + ["x" + cut[1:] for cut in cuts]
-        found = match([cuts + wrong], [[original, original[:-1]]], RULE)
-        table = tables(found)[0]
+        matched = match([cuts + wrong], [[original, original[:-1]]], RULE)
+        table = tables(matched)[0]
         assert [row[0] for row in table] == [True] * 4 + [False] * 8
         assert table[3][1] == (original[-size:] in original[:-1])
 
 
-def test_an_original_of_one_letter_is_searched_in_reasonable_time():
+def test_repetitive_originals_are_searched_in_linear_time():
     original = "a" * 20_000
     texts = ["a" * 19_999 + "b", "a" * 10_000, "b" + "a" * 9_000]
     assert tables(match([texts], [[original]], RULE))[0] == [[False], [True], [False]]

@@ -1,4 +1,4 @@
-"""Lists at the edge, with answers worked out by hand."""
+"""Edge cases of ranked lists, with values calculated by hand."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ COUNTS = ("NumRetrieved", "NumRelevant", "NumRelevantRetrieved", "Utility")
 
 
 def test_no_queries() -> None:
-    found = every_measure(lists_of({}, {}), settings())
-    assert len(found) > 100
-    assert all(values == [] for values in found.values())
+    results = every_measure(lists_of({}, {}), settings())
+    assert len(results) > 100
+    assert all(values == [] for values in results.values())
 
 
-def test_nothing_retrieved() -> None:
-    found = every_measure(lists_of({"q": {}}, {"q": {"a": 1.0, "b": 0.0}}), settings(k=(0, 5)))
-    some = {key: values for key, values in found.items() if values != [0.0]}
+def test_empty_lists() -> None:
+    results = every_measure(lists_of({"q": {}}, {"q": {"a": 1.0, "b": 0.0}}), settings(k=(0, 5)))
+    some = {key: values for key, values in results.items() if values != [0.0]}
     assert some.pop(("NumRelevant", None, None)) == [1.0]
     assert some.pop(("RBPResidual", None, None)) == [1.0]
     assert {key[0] for key in some} == {"Accuracy"}  # undefined without a relevant document
@@ -36,55 +36,55 @@ def test_nothing_retrieved() -> None:
 
 
 @pytest.mark.parametrize("judged", [{}, {"z": 0.0}, {"a": 0.0}, {"a": -1.0}])
-def test_no_relevant(judged: dict) -> None:
-    found = every_measure(lists_of({"q": {"a": 2.0, "b": 1.0}}, {"q": judged}), settings())
+def test_queries_without_relevant_documents(judged: dict) -> None:
+    results = every_measure(lists_of({"q": {"a": 2.0, "b": 1.0}}, {"q": judged}), settings())
     other = {"Judged", "Unjudged", "RBPResidual", "NumNonrelevantJudgedRetrieved", "Accuracy"}
-    for (metric, _, _), values in found.items():
+    for (metric, _, _), values in results.items():
         if metric not in (*other, *COUNTS):
             assert values == [0.0], metric
-    assert found["Utility", None, None] == [-2.0]
+    assert results["Utility", None, None] == [-2.0]
 
 
 def test_one_row() -> None:
-    found = every_measure(lists_of({"q": {"a": 7.0}}, {"q": {"a": 1.0}}), settings(k=(1, 2)))
+    results = every_measure(lists_of({"q": {"a": 7.0}}, {"q": {"a": 1.0}}), settings(k=(1, 2)))
     for metric in ("nDCG", "MAP", "MRR", "Recall", "Success", "RelativePrecision"):
-        assert found[metric, None, 1] == found[metric, None, 2] == [1.0], metric
-    assert found["P", None, 1] == [1.0]
-    assert found["P", None, 2] == [0.5]
-    assert found["F1", None, 2] == [pytest.approx(2 / 3)]
-    assert found["RBP", None, None] == [pytest.approx(0.1)]
-    assert found["RBPResidual", None, None] == [pytest.approx(0.9)]
-    assert found["ERR", '{"max_relevance": 1.0}', None] == [0.5]
+        assert results[metric, None, 1] == results[metric, None, 2] == [1.0], metric
+    assert results["P", None, 1] == [1.0]
+    assert results["P", None, 2] == [0.5]
+    assert results["F1", None, 2] == [pytest.approx(2 / 3)]
+    assert results["RBP", None, None] == [pytest.approx(0.1)]
+    assert results["RBPResidual", None, None] == [pytest.approx(0.9)]
+    assert results["ERR", '{"max_relevance": 1.0}', None] == [0.5]
 
 
-def test_cut_off_0_is_nothing() -> None:
-    found = every_measure(lists_of({"q": {"a": 7.0}}, {"q": {"a": 1.0}}), settings(k=(0,)))
-    at_0 = {key[0]: values for key, values in found.items() if key[2] == 0}
+def test_cut_off_0_gives_0() -> None:
+    results = every_measure(lists_of({"q": {"a": 7.0}}, {"q": {"a": 1.0}}), settings(k=(0,)))
+    at_0 = {key[0]: values for key, values in results.items() if key[2] == 0}
     assert math.isnan(at_0.pop("Accuracy")[0])
     assert all(values == [0.0] for values in at_0.values())
     assert {"P", "nDCG", "RetrievalRecall", "RetrievalNDCGAny"} <= set(at_0)
 
 
-def test_equal_scores_go_by_descending_id_or_are_averaged() -> None:
+def test_ties_are_ordered_by_descending_id_or_averaged() -> None:
     run, qrels = {"q": dict.fromkeys("abcd", 1.0)}, {"q": {"a": 1.0, "d": 1.0}}
     plain = every_measure(lists_of(run, qrels), settings(k=(1,)))
     assert plain["P", None, 1] == [1.0]
     assert plain["MAP", None, None] == [0.75]
     averaged = every_measure(lists_of(run, qrels, averaged=True), settings(k=(1,)))
     assert averaged["P", None, 1] == [0.5]
-    # first relevant at rank 1, 2, 3 with chances 1/2, 1/3, 1/6
+    # the first relevant rank is 1, 2 or 3 with probability 1/2, 1/3, 1/6
     assert averaged["MRR", None, None] == [pytest.approx(1 / 2 + 1 / 6 + 1 / 18)]
 
 
 def test_float_relevance_and_levels() -> None:
     run = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
     qrels = {"q": {"a": 0.25, "b": 1.5, "c": 2.0}}
-    found = every_measure(lists_of(run, qrels), settings(k=(2,), relevance_levels=(0.5, 2.0)))
-    assert found["P", '{"relevance_level": 0.5}', 2] == [0.5]
-    assert found["P", '{"relevance_level": 2.0}', 2] == [0.0]
+    results = every_measure(lists_of(run, qrels), settings(k=(2,), relevance_levels=(0.5, 2.0)))
+    assert results["P", '{"relevance_level": 0.5}', 2] == [0.5]
+    assert results["P", '{"relevance_level": 2.0}', 2] == [0.0]
     dcg = 0.25 + 1.5 / math.log2(3) + 1.0
     ideal = 2.0 + 1.5 / math.log2(3) + 0.125
-    assert found["nDCG", None, None] == [pytest.approx(dcg / ideal)]
+    assert results["nDCG", None, None] == [pytest.approx(dcg / ideal)]
 
 
 def test_every_metric_reads_a_measure() -> None:
@@ -128,29 +128,29 @@ def test_means_over_queries_at_each_metrics_own_cut_offs() -> None:
         if set(metric.needs) & OF_CONTEXTS:
             continue
         cut = () if "k" not in metric.params else (5,) if metric.bare == "cut" else (5, None)
-        found = rows(name, *cut)
-        assert tuple(found) == (cut or (None,)), name
+        results = rows(name, *cut)
+        assert tuple(results) == (cut or (None,)), name
         low, high = metric.range
-        assert all(low - 1e-12 <= value <= high + 1e-12 for value in found.values()), name
+        assert all(low - 1e-12 <= value <= high + 1e-12 for value in results.values()), name
 
 
 @pytest.mark.parametrize("limit", [None, "500MB"])
-def test_what_the_run_lacks_counts_0_as_in_ir_measures(limit: str | None) -> None:
-    """ir-measures gives ``Measure.DEFAULT`` there, counts of judgments included."""
+def test_missing_queries_count_as_0_in_ir_measures(limit: str | None) -> None:
+    """ir-measures uses ``Measure.DEFAULT``, also for counts of judgments."""
     run = pl.DataFrame({"query_id": ["a"], "doc_id": ["x"], "score": [1.0]})
     qrels = pl.DataFrame(
         {"query_id": ["a", "b", "b"], "doc_id": ["x", "x", "y"], "relevance": [1, 1, 2]}
     )
-    found = {}
+    results = {}
     for dialect in ("standard", "ir-measures"):
         card = ee.score(
             run, qrels, dialect=dialect, metrics=["NumRelevant", "RBPResidual", "MRR"],
             complete=True, memory_limit=limit,
         )  # fmt: skip
-        lacking = card.per_datum.filter(datum_id="b").select("metric", "value")
-        found[dialect] = dict(lacking.iter_rows())
+        missing = card.per_datum.filter(datum_id="b").select("metric", "value")
+        results[dialect] = dict(missing.iter_rows())
         assert card.value("NumRelevant") == (3 if dialect == "standard" else 1)
-    assert found == {
+    assert results == {
         "standard": {"NumRelevant": 2.0, "RBPResidual": 1.0, "MRR": 0.0},
         "ir-measures": {"NumRelevant": 0.0, "RBPResidual": 0.0, "MRR": 0.0},
     }

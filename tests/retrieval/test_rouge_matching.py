@@ -1,4 +1,4 @@
-"""ROUGE-L matching against the package rouge 1.0.1 and against whole tables."""
+"""ROUGE-L matching, compared with rouge 1.0.1 and the slow reference."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUERIES = st.lists(
 
 
 def rouge_recall(retrieved: str, gold: str) -> float | None:
-    """What the package gives; None where it raises, which the reference takes as no match."""
+    """Compute recall with the package; None if it raises, which counts as no match."""
     try:
         return Rouge(metrics=["rouge-l"]).get_scores(retrieved, gold, ignore_empty=True)[0][
             "rouge-l"
@@ -36,10 +36,10 @@ def between_stops(text: str) -> list[list[str]]:
 
 @settings(max_examples=30)
 @given(QUERIES, THRESHOLDS, st.sampled_from([1, 3]))
-def test_the_reference_is_rouge_to_the_letter(queries, threshold, workers):
+def test_the_dialect_equals_the_package(queries, threshold, workers):
     retrieved, gold = [q[0] for q in queries], [q[1] for q in queries]
-    found = tables(match(retrieved, gold, "rouge_chunk", REFERENCE, threshold, workers))
-    for texts, golds, table in zip(retrieved, gold, found, strict=True):
+    matched = tables(match(retrieved, gold, "rouge_chunk", REFERENCE, threshold, workers))
+    for texts, golds, table in zip(retrieved, gold, matched, strict=True):
         distinct = list(dict.fromkeys(golds))
         recalls = [[rouge_recall(text, other) for other in distinct] for text in texts]
         assert table == [[r is not None and r >= threshold for r in row] for row in recalls]
@@ -60,23 +60,23 @@ def test_rows_of_more_than_64_columns(retrieved, gold, threshold):
 
 @pytest.mark.parametrize("size", [64, 65, 130, 700])
 def test_many_words_in_one_sentence(size):
-    """The threshold is moved around the recall itself, so that a wrong walk is seen."""
-    chance = random.Random(size)
+    """Thresholds just above and below the recall detect errors of backtracking."""
+    rng = random.Random(size)
     words = [f"w{i}" for i in range(size // 3)]
     for _ in range(6):
-        x, y = (chance.choices(words, k=size) for _ in range(2))
+        x, y = (rng.choices(words, k=size) for _ in range(2))
         texts = " ".join(y), " ".join(x)
         expected = recall([y], [x])
         m = len(set(x))
         assert not one(*texts, "rouge_chunk", threshold=expected)
         assert one(*texts, "rouge_chunk", threshold=expected - 0.5 / m)
-        if size < 490:  # the reference's walk back stays within its limit
+        if size < 490:  # within the reference's recursion limit
             assert one(*texts, "rouge_chunk", REFERENCE, threshold=expected)
             assert not one(*texts, "rouge_chunk", REFERENCE, threshold=expected + 0.5 / m)
 
 
 def test_thousands_of_words_in_one_sentence():
-    """rouge 1.0.1 recurses once a step and fails, which the reference takes as no match."""
+    """rouge 1.0.1 exceeds its recursion limit, which the reference counts as no match."""
     words = [f"w{i}" for i in range(5000)]
     whole, shifted = " ".join(words), " ".join(words[2500:] + words[:2500])
     thinned = " ".join([*words[::2], "other"])
@@ -87,7 +87,7 @@ def test_thousands_of_words_in_one_sentence():
         assert not one(text, whole, "rouge_chunk", REFERENCE, threshold=0.4999)
 
 
-def test_a_recall_at_the_threshold_matches_in_the_reference_alone():
+def test_a_recall_at_the_threshold_matches_only_in_the_reference():
     gold, retrieved = "a b c d e f g h i j", "a b c d e f g"
     assert one(retrieved, gold, "rouge_chunk", REFERENCE)
     assert not one(retrieved, gold, "rouge_chunk")
@@ -104,28 +104,30 @@ def test_the_default_ignores_case_and_punctuation():
 
 
 @pytest.mark.parametrize("blank", ["", ".", "...", "?!", " ", "\n", "—", "🙂 🙂"])
-def test_texts_without_words_match_nothing(blank):
+def test_texts_without_words_do_not_match(blank):
     for other in (blank, "a"):
         for pair in ((blank, other), (other, blank)):
             assert not one(*pair, "rouge_chunk", threshold=0.0)
 
 
-def test_golds_given_twice_count_once_and_empty_lists_are_kept():
-    found = match([[], ["a b", "c"], ["a"], []], [["x"], ["c", "a b", "c"], [], []], "rouge_chunk")
-    assert tables(found) == [[], [[False, True], [True, False]], [[]], []]
-    assert found.gold_repeats.tolist() == [0, 1, 0, 0]
-    assert found.gold_row.tolist() == [0, 1, 2]
+def test_repeated_relevant_texts_count_once_and_empty_lists_remain():
+    matched = match(
+        [[], ["a b", "c"], ["a"], []], [["x"], ["c", "a b", "c"], [], []], "rouge_chunk"
+    )
+    assert tables(matched) == [[], [[False, True], [True, False]], [[]], []]
+    assert matched.gold_repeats.tolist() == [0, 1, 0, 0]
+    assert matched.gold_row.tolist() == [0, 1, 2]
     assert match([], [], "rouge_chunk").match.size == 0
 
 
-def test_sentences_are_the_components_of_the_sentence_rules():
-    found = match(
+def test_sentence_rules_match_sentences():
+    matched = match(
         [["One two three. Four five six. Seven eight.", "Nine ten. One two three."]],
         [["One two three. Seven eight.", "Seven eight. Eleven twelve."]],
         "rouge_sentence",
     )
-    assert tables(found) == [
+    assert tables(matched) == [
         [[True, False, False], [False] * 3, [False, True, False], [False] * 3, [True, False, False]]
     ]
-    assert found.gold_repeats.tolist() == [1]
-    assert found.gold_row is None
+    assert matched.gold_repeats.tolist() == [1]
+    assert matched.gold_row is None

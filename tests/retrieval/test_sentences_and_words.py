@@ -1,4 +1,4 @@
-"""Where sentences end, and what a word is."""
+"""Splitting of texts into sentences and words."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ def test_a_blank_text_has_no_sentence(text):
 
 @settings(max_examples=100)
 @given(st.lists(st.text(alphabet="abA1 .!?\"'()\n\u00a0é。”", max_size=30), max_size=4))
-def test_sentences_lose_whitespace_alone(texts):
-    found, start = sentences_of(pl.Series(texts, dtype=pl.String))
+def test_sentences_lose_only_whitespace(texts):
+    sentences, start = sentences_of(pl.Series(texts, dtype=pl.String))
     assert start.size == len(texts) + 1
     for i, text in enumerate(texts):
-        part = found[int(start[i]) : int(start[i + 1])].to_list()
+        part = sentences[int(start[i]) : int(start[i + 1])].to_list()
         assert "".join("".join(part).split()) == "".join(text.split())
         assert all(sentence == sentence.strip() and sentence for sentence in part)
         at = 0
-        for sentence in part:  # in order, each as it stands
+        for sentence in part:  # in order and unchanged
             at = text.index(sentence, at) + len(sentence)
 
 
@@ -92,7 +92,7 @@ def test_different_words(one, two):
     assert not same_words(one, two)
 
 
-def test_few_texts_have_the_bytes_of_many() -> None:
+def test_few_and_many_texts_have_the_same_bytes() -> None:
     texts = ["", "İzmir", "a b", "日本", "\n"]
     few, start = text_bytes(pl.Series(texts))
     many, starts = text_bytes(pl.Series(texts * 9))

@@ -1,4 +1,4 @@
-"""Equality, partial ratio and Levenshtein on all pairs; tokens estimated."""
+"""Matching by equality, partial ratio and Levenshtein distance, and estimated token counts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz import fuzz
-from retrieval.matching import laid_out, match, one, tables
+from retrieval.matching import flattened, match, one, tables
 
 from evalengine.tasks.retrieval.texts import token_counts
 
@@ -24,7 +24,7 @@ def levenshtein(a: str, b: str) -> int:
     return row[-1]
 
 
-def alike(a: str, b: str) -> float:
+def similarity(a: str, b: str) -> float:
     return 1 - levenshtein(a, b) / max(len(a), len(b), 1)
 
 
@@ -47,8 +47,8 @@ def test_exact(queries, workers):
 @given(QUERIES, st.sampled_from([0.0, 0.25, 0.5, 0.6, 0.75, 1.0]))
 def test_levenshtein(queries, threshold):
     for dialect, rule in (
-        ("standard", lambda a, b: alike(a, b) > threshold),
-        ("continuous-eval", lambda a, b: alike(a, b) >= threshold),
+        ("standard", lambda a, b: similarity(a, b) > threshold),
+        ("continuous-eval", lambda a, b: similarity(a, b) >= threshold),
     ):
         assert run(queries, "levenshtein", dialect, threshold) == expected(queries, rule)
 
@@ -84,7 +84,7 @@ def test_a_levenshtein_similarity_at_the_threshold(size):
         assert not one(*sides, "levenshtein", threshold=threshold)
 
 
-def test_more_pairs_than_are_handed_over_at_once():
+def test_more_pairs_than_a_batch():
     texts = [f"{i:03d}" for i in range(300)]
     table = np.array(tables(match([texts], [texts], "levenshtein", threshold=0.99))[0])
     assert (table == np.eye(300, dtype=bool)).all()
@@ -92,5 +92,5 @@ def test_more_pairs_than_are_handed_over_at_once():
 
 @given(st.lists(st.lists(st.text(max_size=9), max_size=4), max_size=5))
 def test_tokens_are_a_quarter_of_the_characters(lists):
-    counts = token_counts(*laid_out(lists))
+    counts = token_counts(*flattened(lists))
     assert counts.tolist() == [int(len("\n".join(texts)) / 4.0) for texts in lists]

@@ -1,4 +1,4 @@
-"""Means over equal scores against every order of the documents, one after the other."""
+"""Averages over ties, compared with the mean over all orders of the documents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evalengine.metrics import all_metrics, measures
 DOCUMENTS = [f"d{i}" for i in range(7)]
 RUN = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(0, 2).map(float), max_size=7)
 QRELS = st.dictionaries(st.sampled_from(DOCUMENTS), st.sampled_from([-1.0, 0.0, 1.0, 1.0, 3.0]))
-KEPT = tuple(
+AVERAGED = tuple(
     need
     for need, measure in measures("retrieval").items()
     if measure.averaged and need not in OF_CONTEXTS
@@ -24,7 +24,7 @@ KEPT = tuple(
 
 
 def orders(scores: dict[str, float]) -> list[list[str]]:
-    """Every ranking that the scores allow."""
+    """Return all rankings that the scores allow."""
     levels = sorted(set(scores.values()), reverse=True)
     groups = [[doc for doc in scores if scores[doc] == level] for level in levels]
     return [
@@ -54,7 +54,7 @@ def test_mean_over_orders(
     every = [
         every_value([judged.get(d) for d in docs], golds, chosen, highest) for docs in rankings
     ]
-    for need in KEPT:
+    for need in AVERAGED:
         if need == "precision_recall_f1":
             continue
         for key, values in measured(need, lists, chosen).items():
@@ -62,7 +62,7 @@ def test_mean_over_orders(
             assert math.isclose(values[0], mean, rel_tol=1e-9, abs_tol=1e-9), key
 
 
-def test_long_groups_keep_their_digits() -> None:
+def test_long_ties_are_accurate() -> None:
     """10,000 equal scores with 5,000 relevant: every expectation has a simple value."""
     run = {f"d{i}": 0.0 for i in range(10_000)}
     judged = {f"d{i}": float(i % 2) for i in range(10_000)}
@@ -71,27 +71,27 @@ def test_long_groups_keep_their_digits() -> None:
     assert measured("precision", lists, chosen)["P", None, 100] == [0.5]
     assert measured("success", lists, chosen)["Success", None, 1] == [0.5]
     assert measured("success", lists, chosen)["Success", None, 100] == [1.0]
-    # at k = 1 the mean over what was retrieved is 1 with chance one half
+    # at k = 1 average precision is 1 with probability 1/2
     assert math.isclose(measured("average_precision", lists, chosen)["MAP", None, 1][0], 0.5)
-    # each relevant document expects half of those ahead to be relevant too
+    # half of the documents before a relevant one are expected to be relevant
     expected = sum((1 + r * 4999 / 9999) / (r + 1) for r in range(10_000)) / 10_000
-    found = measured("average_precision", lists, settings(k=(1,)))["MAP", None, None][0]
-    assert math.isclose(found, expected, rel_tol=1e-12)
-    # the first relevant one is at rank j with chance close to 2 ** -j
-    found = measured("reciprocal_rank", lists, chosen)["MRR", None, None][0]
-    assert math.isclose(found, math.log(2), rel_tol=1e-4)
+    value = measured("average_precision", lists, settings(k=(1,)))["MAP", None, None][0]
+    assert math.isclose(value, expected, rel_tol=1e-12)
+    # the first relevant rank is j with probability close to 2 ** -j
+    value = measured("reciprocal_rank", lists, chosen)["MRR", None, None][0]
+    assert math.isclose(value, math.log(2), rel_tol=1e-4)
 
 
-def test_without_ties_nothing_changes() -> None:
+def test_averages_without_ties_equal_plain_values() -> None:
     run = {"q": {f"d{i}": -float(i) for i in range(12)}}
     qrels = {"q": {f"d{i}": float(i % 3) for i in range(0, 15, 2)}}
     chosen = settings(k=(3, 10))
     plain, averaged = lists_of(run, qrels), lists_of(run, qrels, averaged=True)
-    for need in KEPT:
+    for need in AVERAGED:
         assert measured(need, averaged, chosen) == measured(need, plain, chosen), need
 
 
-def test_who_has_a_mean() -> None:
+def test_metrics_without_averages_over_ties() -> None:
     names = {
         metric.name
         for metric in all_metrics("retrieval").values()

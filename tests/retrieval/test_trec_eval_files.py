@@ -1,4 +1,4 @@
-"""trec_eval's own test run: all of `-m all_trec`, by query and on average, to 4 digits."""
+"""Test files of trec_eval: all of ``-m all_trec``, per query and on average, to 4 digits."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ELSEWHERE = ("runid", "num_q", "relstring")
 
 
 def key_of(name: str) -> tuple:
-    """(metric, parameters, k) of a measure of trec_eval."""
+    """Map a name of trec_eval to (metric, parameters, k)."""
     if name in WHOLE:
         return WHOLE[name], None, None
     base, _, number = name.rpartition("_")
@@ -93,7 +93,7 @@ NAMED = (
 @pytest.mark.parametrize(
     ("name", "metrics", "single"), [("out.test", None, False), ("out.test.aq", NAMED, True)]
 )
-def test_the_files_as_users_score_them(name: str, metrics: Any, single: bool) -> None:
+def test_scored_files_equal_the_output_of_trec_eval(name: str, metrics: Any, single: bool) -> None:
     files = real_data("trec_eval", "results.test"), real_data("trec_eval", "qrels.test")
     card = ee.score(*files, dialect="trec_eval", metrics=metrics and list(metrics))
     ours = [line.split() for line in card.to_trec().splitlines()]
@@ -102,5 +102,5 @@ def test_the_files_as_users_score_them(name: str, metrics: Any, single: bool) ->
     wanted = [line for line in wanted if line[0] != "relstring"]
     named = {(measure, query) for measure, query, _ in wanted}
     assert len(named) == len(wanted) > 25
-    there = [line for line in ours if (line[0], line[1]) in named]
-    assert there == wanted
+    common = [line for line in ours if (line[0], line[1]) in named]
+    assert common == wanted

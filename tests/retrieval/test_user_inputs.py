@@ -1,4 +1,4 @@
-"""What users of retrieval meet: checks, odd tables, and numbers that look alike."""
+"""Inputs of retrieval: checks, unusual tables, notes, titles of variants."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ TEXTS = pl.DataFrame({"retrieved": [["one text", "two"]], "relevant": [["one tex
         ),
     ],
 )
-def test_check_finds_what_encoding_finds(run: pl.DataFrame, refusal: dict[str, Any]) -> None:
+def test_check_refuses_what_encoding_refuses(run: pl.DataFrame, refusal: dict[str, Any]) -> None:
     with refused(**refusal):
         ee.check(run, QRELS)
 
 
-def test_check_tells_what_score_tells() -> None:
+def test_check_has_the_notes_of_score() -> None:
     gaps = RUN.drop("score").with_columns(rank=pl.Series([1, 7, 1]))
     report = ee.check(gaps, QRELS)
     assert report.rows == {"predictions": 3, "ground_truths": 2}
@@ -53,12 +53,12 @@ def test_check_tells_what_score_tells() -> None:
     assert any("have gaps: 'a'" in note for note in report.notes)
 
 
-def test_check_refuses_what_the_options_leave_undefined() -> None:
+def test_check_refuses_undefined_combinations_of_options() -> None:
     with pytest.raises(ee.OptionError, match="no formula"):
         ee.check(RUN, QRELS, metrics=["bpref"], ties="average")
 
 
-def test_the_better_of_two_judgments_is_kept_by_relevance() -> None:
+def test_repeated_judgments_are_refused() -> None:
     with refused(
         "repeated_values", side="ground truths", column="doc_id", count=2, rows=[0, 2, 1, 3]
     ):
@@ -66,31 +66,31 @@ def test_the_better_of_two_judgments_is_kept_by_relevance() -> None:
 
 
 @pytest.mark.parametrize("side", ["retrieved", "relevant"])
-def test_the_list_with_a_document_twice_is_named(side: str) -> None:
+def test_a_list_with_a_repeated_document_is_refused(side: str) -> None:
     table = pl.DataFrame({"retrieved": [["p", "q"]], "relevant": [["q", "r"]]})
     with refused("repeated_values", column="doc_id", count=1, rows=[0, 1]):
         ee.score(table.with_columns(pl.Series(side, [["q", "q"]])))
 
 
 @pytest.mark.parametrize("side", ["retrieved", "relevant"])
-def test_a_table_of_one_side_is_refused(side: str) -> None:
+def test_a_table_without_one_side_is_refused(side: str) -> None:
     missing = {"retrieved", "relevant"} - {side}
     with pytest.raises(ee.InputError, match=f"column '{missing.pop()}' is missing"):
         ee.score(TEXTS.select(side), task="retrieval")
 
 
-def test_scores_that_are_strings_are_told_once() -> None:
+def test_scores_that_are_strings_are_one_problem() -> None:
     with pytest.raises(ee.InputError) as caught:
         ee.score(RUN.with_columns(score=pl.lit("high")), QRELS)
     assert str(caught.value).count("\n- ") == 1
     assert "dtype String" in str(caught.value)
 
 
-def test_ids_that_never_meet_are_told() -> None:
+def test_ids_that_never_match_are_a_warning() -> None:
     card = ee.score(RUN, QRELS.with_columns(pl.col("doc_id").str.to_uppercase()))
     assert card.value("MAP") == 0
-    said = noted(card, "documents_apart", severity="warning").message
-    assert "letter case" in said
+    text = noted(card, "documents_apart", severity="warning").message
+    assert "letter case" in text
     other = ee.score(
         RUN,
         QRELS.with_columns(doc_id=pl.format("{}{}", pl.lit("x"), pl.int_range(pl.len()).hash())),
@@ -100,7 +100,7 @@ def test_ids_that_never_meet_are_told() -> None:
 
 
 @pytest.mark.parametrize(("common", "warned"), [(0, 1), (1, 0), (3, 0)])
-def test_ids_that_meet_in_one_bucket_alone_are_no_warning(
+def test_ids_that_match_in_only_one_bucket_are_no_warning(
     common: int, warned: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Queries are in four buckets, and some of them retrieve a judged document."""
@@ -113,21 +113,21 @@ def test_ids_that_meet_in_one_bucket_alone_are_no_warning(
     assert len(card.warnings) == warned
 
 
-def test_the_name_of_the_query_does_not_make_ids_of_texts() -> None:
+def test_a_column_of_query_ids_does_not_make_texts_ids() -> None:
     table = TEXTS.rename({"retrieved": "retrieved_contexts", "relevant": "reference_contexts"})
     card = ee.score(table.with_columns(question_id=pl.Series(["q1"])))
     assert card.value("Precision") == 0.5
     assert card.metrics["metric"].to_list() == ee.score(table).metrics["metric"].to_list()
 
 
-def test_a_threshold_that_nothing_reads() -> None:
+def test_an_unread_threshold() -> None:
     with refused("option_unread", option="match_threshold"):
         ee.score(TEXTS, match="exact_chunk", match_threshold=0.5)
     notes = ee.score(RUN, QRELS, match_threshold=0.5).notes
     assert [note.split()[0] for note in notes if "not read" in note] == ["match_threshold=0.5"]
 
 
-def test_variants_are_told_apart_where_they_are_shown() -> None:
+def test_titles_distinguish_relevance_levels() -> None:
     run = RUN.with_columns(kind=pl.col("query_id"))
     (shown,) = sections(ee.score(run, QRELS, metrics=["MAP"], relevance_levels=[1, 2], by="kind"))
     titles = ("MAP (relevance level 1)", "MAP (relevance level 2)")
@@ -141,9 +141,9 @@ def test_variants_are_told_apart_where_they_are_shown() -> None:
     assert rows == [(("a",), (0.5, 0.5), 1), (("b",), (1.0, 0.0), 1)]
 
 
-def test_recall_levels_are_told_apart() -> None:
-    said = repr(ee.score(RUN, QRELS, metrics=["InterpolatedPrecision"]))
-    assert all(f"InterpolatedPrecision (recall {level:g})" in said for level in (0.0, 0.1, 1.0))
+def test_titles_distinguish_recall_levels() -> None:
+    text = repr(ee.score(RUN, QRELS, metrics=["InterpolatedPrecision"]))
+    assert all(f"InterpolatedPrecision (recall {level:g})" in text for level in (0.0, 0.1, 1.0))
 
 
 def test_an_empty_run_file(tmp_path) -> None:
@@ -154,7 +154,7 @@ def test_an_empty_run_file(tmp_path) -> None:
 
 @pytest.mark.parametrize("empty", [{}, pl.DataFrame()])
 def test_a_side_without_a_column_is_empty(empty) -> None:
-    """An empty dict is a run that found nothing, or judgments that nobody made."""
+    """An empty dict is a run without documents, or an empty set of judgments."""
     judged = {"q": {"d": 1}}
     options = {"task": "retrieval", "metrics": ["P@1"]}
     assert ee.score(empty, judged, **options).metrics["scored"].to_list() == [0]
@@ -169,6 +169,6 @@ def test_queries_without_a_relevant_document(relevant: int, severity: str) -> No
     qrels = pl.DataFrame({"query_id": names, "doc_id": "d"})
     qrels = qrels.with_columns(relevance=pl.int_range(20) < relevant).cast({"relevance": pl.Int64})
     run = qrels.select("query_id", "doc_id", score=1.0)
-    found = ee.score(run, qrels, task="retrieval").findings
-    (note,) = [one for one in found if one.facts.get("of") == 20]
+    findings = ee.score(run, qrels, task="retrieval").findings
+    (note,) = [one for one in findings if one.facts.get("of") == 20]
     assert (note.severity, note.facts["count"]) == (severity, 20 - relevant)

@@ -1,4 +1,4 @@
-"""ir-measures' answers on its own runs, from the files to the numbers."""
+"""Recorded values of ir-measures on the files of its tests."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ NAMES = {
     "SetP": "SetPrecision", "SetR": "SetRecall", "SetF": "SetF", "SetAP": "SetMAP", "RBP": "RBP",
     "IPrec": "InterpolatedPrecision", "NumRel": "NumRelevant", "NumRet": "NumRetrieved",
 }  # fmt: skip
-"""Its measure -> our metric, where the names differ."""
-LEFT = ("NumQ", "Compat(p=0.8)")
-"""A count of queries; a persistence that is no option here."""
+"""Measure of ir-measures -> metric."""
+SKIPPED = ("NumQ", "Compat(p=0.8)")
+"""Measures without a counterpart: a count of queries, and an unsupported persistence."""
 
 
 def _options(arguments: str | None) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def _options(arguments: str | None) -> dict[str, Any]:
 
 
 def _graded(run: str, qrels: str, folder: Path) -> list[str]:
-    """The files with relevance of 3 at most, which a query of its own brings in: max_rel=3."""
+    """Write the files with relevance capped at 3 and a query with relevance 3: max_rel=3."""
     rows = [line.split() for line in Path(qrels).read_text().splitlines()]
     judged = [" ".join([*row[:3], str(min(3, int(row[3])))]) for row in rows]
     contents = Path(run).read_text().splitlines(), judged
@@ -60,7 +60,7 @@ def test_every_measure(runs: str, tmp_path: Path) -> None:
     graded = _graded(*files, tmp_path)
     compared = 0
     for measure, wanted in case["measures"].items():
-        if measure in LEFT:
+        if measure in SKIPPED:
             continue
         name, arguments, k = re.fullmatch(r"(\w+)(?:\((.*)\))?(?:@(.*))?", measure).groups()
         relative, capped = arguments == "relative=True", arguments == "max_rel=3"

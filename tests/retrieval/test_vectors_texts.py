@@ -1,4 +1,4 @@
-"""REMem's, continuous-eval's and ragas' answers on texts, from tables to their own shapes."""
+"""Recorded values of REMem, continuous-eval and Ragas on texts, in their export formats."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from evalengine.tasks.encoding import sentences_of
 
 TEXTS = pl.List(pl.String)
 EXPRESSION = re.compile(r"' '\.join\(f'w\{i\}' for i in range\((\d+)\)\)")
-"""How a long text is written in the vectors."""
+"""Expression that represents a long text in the recorded files."""
 
 
 def table(retrieved: list[list[str]], relevant: list[list[str]]) -> pl.DataFrame:
-    """One row a query."""
+    """Make a table with one row per query."""
     schema = {"retrieved": TEXTS, "relevant": TEXTS}
     return pl.DataFrame({"retrieved": retrieved, "relevant": relevant}, schema=schema)
 
 
 def texts(value: Any) -> list[str]:
-    """Texts as they stand, or one long text made by its expression."""
+    """Return listed texts, or the long text of an expression."""
     if isinstance(value, list):
         return value
-    found = EXPRESSION.fullmatch(value)
-    assert found is not None, value
-    return [" ".join(f"w{i}" for i in range(int(found[1])))]
+    match = EXPRESSION.fullmatch(value)
+    assert match is not None, value
+    return [" ".join(f"w{i}" for i in range(int(match[1])))]
 
 
 def test_remem() -> None:
     compared = 0
     for case in known_answers("retrieval", "remem_retrieval.json")["metrics"]:
-        if "error" in case["recall"]:  # no queries: it divides by zero, we have no rows
+        if "error" in case["recall"]:  # without queries it divides by zero
             continue
-        golds = case["gold_docs"]  # lists without golds are dropped there
+        golds = case["gold_docs"]  # it drops lists without relevant documents
         lists = table(case["retrieved_chunks"][: len(golds)], golds)
         card = ee.score(lists, dialect="remem", k=case["k_list"])
         pooled, examples = card.to_remem()
@@ -56,7 +56,7 @@ def test_remem() -> None:
 
 
 FIXED = {"", "Date: 2024-01-01", "user: note: buy milk"}
-"""Chunks that the reference finds in texts which they are no part of; by default we do not."""
+"""Chunks that REMem finds in unrelated texts, unlike the standard dialect."""
 
 
 def test_remem_chunks() -> None:
@@ -82,7 +82,7 @@ def test_continuous_eval_ranked(rule: str) -> None:
     metrics = ["MAP", "MRR", "nDCG", "TokenCount"]
     for case in known_answers("retrieval", "continuous_eval_retrieval.json")["rows"]:
         wanted = case["ranked"][rule]
-        if "error" in wanted:  # without ground truths its nDCG divides by zero; ours is 0
+        if "error" in wanted:  # without ground truths its nDCG divides by zero
             wanted = {"average_precision": 0.0, "reciprocal_rank": 0.0, "ndcg": 0.0}
         wanted = wanted | case["token_count_approx"]
         sides = (texts(case["retrieved_context"]), texts(case["ground_truth_context"]))
@@ -93,7 +93,7 @@ def test_continuous_eval_ranked(rule: str) -> None:
 
 
 def _as_ragas(outcome: dict[str, Any]) -> float:
-    """Its value; where it fails, nothing is defined."""
+    """Return the value, or NaN if Ragas fails."""
     value = outcome["value"]
     return math.nan if value is None or value == "nan" else value
 
@@ -108,41 +108,41 @@ SHOWN = {
 
 @pytest.mark.parametrize("kind", SHOWN)
 def test_ragas(kind: str) -> None:
-    """Ids, and texts by their Levenshtein similarity."""
+    """Matching by ids, and by Levenshtein similarity of texts."""
     for case in known_answers("text", "ragas.json")[kind]:
         sides = list(case)[:2]
         dtypes = dict.fromkeys(sides, TEXTS if kind.startswith("non_llm") else None)
         frame = pl.DataFrame({name: [case[name]] for name in sides}, schema=dtypes)
-        (found,) = ee.score(frame, dialect="ragas").to_ragas()
+        (ours,) = ee.score(frame, dialect="ragas").to_ragas()
         values = [_as_ragas(case[name]) for name in ("precision", "recall")]
         wanted = dict(zip(SHOWN[kind], values, strict=True))
-        assert found == pytest.approx(wanted, abs=1e-12, nan_ok=True), case
+        assert ours == pytest.approx(wanted, abs=1e-12, nan_ok=True), case
 
 
-def test_ragas_counts_a_reference_given_twice_twice() -> None:
+def test_ragas_counts_repeated_references() -> None:
     frame = table([["Paris is the capital."]], [["Paris is the capital."] * 2 + ["Bananas."]])
-    (found,) = ee.score(frame, dialect="ragas").to_ragas()
-    assert found["non_llm_context_recall"] == pytest.approx(2 / 3)
+    (ours,) = ee.score(frame, dialect="ragas").to_ragas()
+    assert ours["non_llm_context_recall"] == pytest.approx(2 / 3)
 
 
 def test_sentences_of_punkt() -> None:
     for row in known_answers("retrieval", "continuous_eval_retrieval.json")["rows"]:
-        for side, known in (
+        for side, expected in (
             ("retrieved_context", row["sentences_retrieved"]),
             ("ground_truth_context", row["sentences_gt"]),
         ):
             given = texts(row[side])
-            found, start = sentences_of(pl.Series(given, dtype=pl.String))
-            parts = [found[int(a) : int(b)].to_list() for a, b in itertools.pairwise(start)]
-            assert parts == ([given] if known == "one sentence" else known), row["name"]
+            sentences, start = sentences_of(pl.Series(given, dtype=pl.String))
+            parts = [sentences[int(a) : int(b)].to_list() for a, b in itertools.pairwise(start)]
+            assert parts == ([given] if expected == "one sentence" else expected), row["name"]
 
 
 def test_levenshtein_of_ragas() -> None:
-    """The similarity itself: ragas compares with ">=" for precision and ">" for recall."""
+    """Thresholds around the similarity; Ragas uses ">=" for precision and ">" for recall."""
     for case in known_answers("text", "ragas.json")["string"]:
-        known = case["levenshtein"]["value"]
+        similarity = case["levenshtein"]["value"]
         sides = case["response"], case["reference"]
         for above in (-1e-9, 1e-9):
-            limit = min(known + above, 1.0) if above > 0 else known + above
+            limit = min(similarity + above, 1.0) if above > 0 else similarity + above
             passes = one(*sides, "levenshtein", "continuous-eval", threshold=limit)
-            assert passes == (above < 0 or known == 1.0), case
+            assert passes == (above < 0 or similarity == 1.0), case

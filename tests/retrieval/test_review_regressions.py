@@ -1,4 +1,4 @@
-"""What a review found: each was wrong once."""
+"""Regressions found in a review."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ RUN = pl.DataFrame({"query_id": ["a"] * 2, "doc_id": ["x", "y"], "score": [2.0, 
 QRELS = pl.DataFrame({"query_id": ["a"], "doc_id": ["y"]})
 
 
-def test_negative_ids_never_meet_ids_beyond_signed_integers() -> None:
+def test_negative_ids_do_not_match_ids_beyond_signed_integers() -> None:
     run = RUN.with_columns(doc_id=pl.Series([-1, 5]))
     qrels = pl.DataFrame(
         {"query_id": ["a"] * 2, "doc_id": pl.Series([2**63 + 5, 5], dtype=pl.UInt64)}
@@ -27,7 +27,7 @@ def test_negative_ids_never_meet_ids_beyond_signed_integers() -> None:
 
 
 @pytest.mark.parametrize("match", [None, "exact_chunk"])
-def test_queries_that_only_a_table_of_datums_knows(match: str | None) -> None:
+def test_queries_that_only_the_table_of_datums_has(match: str | None) -> None:
     table = pl.DataFrame(
         {"query_id": ["b", "a"], "retrieved": [["x", "y"], ["z"]], "relevant": [["y"], ["w"]]}
     )
@@ -49,14 +49,14 @@ def test_queries_that_only_a_table_of_datums_knows(match: str | None) -> None:
         (["GMAP"], {("MAP", None)}),
     ],
 )  # fmt: skip
-def test_single_queries_have_the_cut_offs_asked_for(metrics: list[str], rows: set) -> None:
+def test_per_query_rows_have_the_requested_cut_offs(metrics: list[str], rows: set) -> None:
     card = ee.score(RUN, QRELS, metrics=metrics)
     assert set(card.per_datum.select("metric", "k").rows()) == rows
     assert card.per_datum.height == len(rows)
 
 
 @pytest.mark.parametrize("relevance", [[0.0, 2.0], [2.0, 0.0]])
-def test_of_equal_golds_the_most_relevant_counts(relevance: list[float]) -> None:
+def test_the_most_relevant_of_equal_texts_counts(relevance: list[float]) -> None:
     run = pl.DataFrame({"query_id": [1], "text": ["same words"], "rank": [1]})
     gold = pl.DataFrame({"query_id": [1, 1], "text": ["same words"] * 2, "relevance": relevance})
     assert ee.score(run, gold, metrics="MRR").value("MRR") == 1.0
@@ -71,36 +71,36 @@ def test_pooled_values_of_remem_round_as_python_does() -> None:
     assert card.value("RetrievalRecall@1") == round(1 / 160, 4) == 0.0063
 
 
-def test_shapes_without_parameters_refuse_several_levels() -> None:
+def test_exports_without_parameters_refuse_several_levels() -> None:
     card = ee.score(RUN, QRELS, metrics="MAP", relevance_levels=[0.5, 1])
     with pytest.raises(ee.ResultError, match="one relevance level"):
         card.to_continuous_eval()
 
 
-def test_queries_that_do_not_count_are_no_rows_of_other_tools() -> None:
+def test_exports_skip_queries_that_do_not_count() -> None:
     qrels = pl.concat([QRELS, pl.DataFrame({"query_id": ["b"], "doc_id": ["y"]})])
     card = ee.score(RUN, qrels, metrics="MAP")
     assert card.to_continuous_eval() == [{"average_precision": 0.5}]
 
 
-def test_texts_are_read_where_a_rule_is_named() -> None:
+def test_texts_are_matched_if_a_rule_is_named() -> None:
     run = RUN.with_columns(text=pl.Series(["one", "two"]))
     qrels = QRELS.with_columns(doc_id=pl.lit("nowhere"), text=pl.lit("one"))
     assert ee.score(run, qrels, metrics="MRR").value("MRR") == 0.0
     assert ee.score(run, qrels, metrics="MRR", match="exact_chunk").value("MRR") == 1.0
 
 
-def test_ragas_takes_references_as_a_set() -> None:
+def test_ragas_uses_references_as_a_set() -> None:
     table = pl.DataFrame({"retrieved": [[1, 2]], "relevant": [[2, 2, 3]]})
-    (found,) = ee.score(table, dialect="ragas").to_ragas()
-    assert found == {"id_based_context_precision": 0.5, "id_based_context_recall": 0.5}
+    (values,) = ee.score(table, dialect="ragas").to_ragas()
+    assert values == {"id_based_context_precision": 0.5, "id_based_context_recall": 0.5}
 
 
-def test_slices_speak_of_queries() -> None:
+def test_messages_about_slices_of_queries() -> None:
     run = pl.DataFrame({"query_id": [1, 1, 2], "doc_id": [1, 2, 1], "score": [2.0, 1.0, 3.0]})
     qrels = pl.DataFrame({"query_id": [1, 2], "doc_id": [1, 1], "kind": ["web", None]})
     card = ee.score(run, qrels, by="kind")
     assert "of 'kind'" in noted(card, "datums_without_slice", count=1).message
-    torn = run.with_columns(kind=pl.Series(["a", "b", "c"]))
+    varying = run.with_columns(kind=pl.Series(["a", "b", "c"]))
     with refused("varies_within_datum", column="kind", count=1, first=0):
-        ee.score(torn, qrels.drop("kind"), by="kind")
+        ee.score(varying, qrels.drop("kind"), by="kind")

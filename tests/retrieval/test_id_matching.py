@@ -1,4 +1,4 @@
-"""Tables of ids to ranked lists, held against the obvious way through dictionaries."""
+"""Ranked lists from tables of ids, compared with an implementation by dictionaries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ QUERIES = st.lists(st.tuples(RUN, QRELS), min_size=1, max_size=5)
 
 
 def sides(run: Scores, qrels: Scores, shuffle: np.random.Generator) -> tuple[Side, Side]:
-    """Both sides as rows in a random order."""
+    """Convert both sides to rows in random order."""
     made = []
     for name, table in (("predictions", run), ("ground truths", qrels)):
         rows = [(q, doc, v) for q, query in enumerate(table) for doc, v in table[query].items()]
@@ -42,7 +42,7 @@ def sides(run: Scores, qrels: Scores, shuffle: np.random.Generator) -> tuple[Sid
 def same(ours: Lists, theirs: Lists) -> None:
     for name in ("retrieved", "start", "rank", "relevance", "gain", "gold_start", "gold"):
         assert getattr(ours, name).tolist() == getattr(theirs, name).tolist(), name
-    # Golds of equal relevance may stand in any order.
+    # Judgments of equal relevance may be in any order.
     for q in range(len(ours)):
         at = slice(ours.gold_start[q], ours.gold_start[q + 1])
         pairs = [sorted(zip(x.gold[at], x.found[at], strict=True)) for x in (ours, theirs)]
@@ -51,31 +51,31 @@ def same(ours: Lists, theirs: Lists) -> None:
 
 @limits(max_examples=30)
 @given(queries=QUERIES, seed=st.integers(0, 9), ascending=st.booleans(), judged=st.booleans())
-def test_lists_are_those_of_dictionaries(
+def test_lists_equal_those_of_dictionaries(
     queries: list, seed: int, ascending: bool, judged: bool
 ) -> None:
     run = {f"q{i}": scores for i, (scores, _) in enumerate(queries)}
     qrels = {f"q{i}": judgments for i, (_, judgments) in enumerate(queries)}
     ours, theirs = sides(run, qrels, np.random.default_rng(seed))
     names = pl.Series(list(run))
-    met = meet_ids(ours, theirs, names, Threads(1))
+    matched = meet_ids(ours, theirs, names, Threads(1))
     if judged:
-        met = meet_ids(judged_side(met), theirs, names, Threads(1))
-    found = by_id.lists_of(met, settings(), ascending=ascending)
-    same(found, lists_of(run, qrels, ascending=ascending, judged_only=judged))
+        matched = meet_ids(judged_side(matched), theirs, names, Threads(1))
+    lists = by_id.lists_of(matched, settings(), ascending=ascending)
+    same(lists, lists_of(run, qrels, ascending=ascending, judged_only=judged))
 
 
 @limits(max_examples=25)
 @given(queries=QUERIES, seed=st.integers(0, 9))
-def test_tied_places_are_told(queries: list, seed: int) -> None:
+def test_ranks_of_ties(queries: list, seed: int) -> None:
     run = {f"q{i}": scores for i, (scores, _) in enumerate(queries)}
     qrels = {f"q{i}": judgments for i, (_, judgments) in enumerate(queries)}
     ours, theirs = sides(run, qrels, np.random.default_rng(seed))
-    met = meet_ids(ours, theirs, pl.Series(list(run)), Threads(1))
-    found = by_id.lists_of(met, settings(ties="average"))
-    wanted = lists_of(run, qrels, averaged=True)
-    assert found.ties is not None
-    assert wanted.ties is not None
+    matched = meet_ids(ours, theirs, pl.Series(list(run)), Threads(1))
+    lists = by_id.lists_of(matched, settings(ties="average"))
+    expected = lists_of(run, qrels, averaged=True)
+    assert lists.ties is not None
+    assert expected.ties is not None
 
     def places(lists: Lists) -> list[list[tuple[Any, ...]]]:
         assert lists.ties is not None
@@ -91,7 +91,7 @@ def test_tied_places_are_told(queries: list, seed: int) -> None:
             for q in range(len(lists))
         ]
 
-    assert places(found) == places(wanted)
+    assert places(lists) == places(expected)
 
 
 def test_ties_in_the_order_of_rows() -> None:
@@ -101,29 +101,31 @@ def test_ties_in_the_order_of_rows() -> None:
     assert ee.score(run, truth, metrics="MRR").value("MRR") == 1 / 3
     numbered = [frame.with_columns(doc_id=pl.col("doc_id").replace_strict(
         {"a": 9, "b": 10, "c": 100}, return_dtype=pl.Int64)) for frame in (run, truth)]  # fmt: skip
-    assert ee.score(*numbered, metrics="MRR").value("MRR") == 1 / 3  # 100, 10, 9: by number
+    assert ee.score(*numbered, metrics="MRR").value("MRR") == 1 / 3  # sorted as numbers: 100, 10, 9
 
 
 @pytest.mark.parametrize("colliding", ["judged", "retrieved"])
-def test_colliding_hashes_change_nothing(monkeypatch: pytest.MonkeyPatch, colliding: str) -> None:
+def test_hash_collisions_do_not_change_results(
+    monkeypatch: pytest.MonkeyPatch, colliding: str
+) -> None:
     rng = np.random.default_rng(3)
     run = {f"q{q}": {f"d{i}": float(rng.integers(50)) for i in range(40)} for q in range(4)}
     first = 0 if colliding == "judged" else 1000
     qrels = {f"q{q}": {f"d{i + first}": float(i % 3) for i in range(0, 40, 3)} for q in range(4)}
     ours, theirs = sides(run, qrels, rng)
-    asked = []
+    calls = []
 
     def weak(ids: pl.Series) -> Any:
-        asked.append(len(ids))
+        calls.append(len(ids))
         return ids.str.len_chars().cast(pl.UInt64).to_numpy() % 2
 
     monkeypatch.setattr(by_id, "_hashed", weak)
-    met = meet_ids(ours, theirs, pl.Series(list(run)), Threads(2))
-    assert asked
-    same(by_id.lists_of(met, settings()), lists_of(run, qrels))
+    matched = meet_ids(ours, theirs, pl.Series(list(run)), Threads(2))
+    assert calls
+    same(by_id.lists_of(matched, settings()), lists_of(run, qrels))
 
 
-def test_a_repeated_document_is_refused_by_name() -> None:
+def test_a_repeated_document_is_refused() -> None:
     run = pl.DataFrame({"query_id": ["a", "a"], "doc_id": ["x", "x"], "score": [1.0, 2.0]})
     truth = pl.DataFrame({"query_id": ["a"], "doc_id": ["x"]})
     with refused("repeated_values", side="predictions", column="doc_id", count=1, rows=[0, 1]):
@@ -156,20 +158,20 @@ def test_many_documents_in_many_threads() -> None:
     )
     judged = truth["query_id"].unique()
     first = placed.group_by("query_id").agg((1 / pl.col("rank").min()).alias("rank"))
-    wanted = first["rank"].sum() / run["query_id"].unique().is_in(judged.implode()).sum()
-    assert cards[0].value("MRR") == pytest.approx(wanted, abs=1e-12)
+    expected = first["rank"].sum() / run["query_id"].unique().is_in(judged.implode()).sum()
+    assert cards[0].value("MRR") == pytest.approx(expected, abs=1e-12)
 
 
-def test_rows_are_laid_out_by_query_in_their_order() -> None:
+def test_rows_are_grouped_by_query_in_their_order() -> None:
     query = np.array([2, 0, 2, 1], np.int32)
-    start, laid = retrieval.by_query(query, np.arange(4, dtype=np.uint64), np.arange(4.0) / 2, 3)
+    start, grouped = retrieval.by_query(query, np.arange(4, dtype=np.uint64), np.arange(4.0) / 2, 3)
     assert start.tolist() == [0, 1, 2, 4]
-    assert laid[:, retrieval.ROW].tolist() == [1, 3, 0, 2]
-    assert retrieval.scores_of(laid).tolist() == [0.5, 1.5, 0.0, 1.0]
+    assert grouped[:, retrieval.ROW].tolist() == [1, 3, 0, 2]
+    assert retrieval.scores_of(grouped).tolist() == [0.5, 1.5, 0.0, 1.0]
 
 
-def test_a_document_whose_key_is_nought_stands_once_too() -> None:
-    """The integer 0 is its own key, which stands for an empty place in tables of keys."""
+def test_a_document_with_key_0() -> None:
+    """The integer 0 has key 0, which also represents an empty slot of hash tables."""
     truth = pl.DataFrame({"query_id": [1], "doc_id": [0]})
     run = pl.DataFrame({"query_id": [1] * 3, "doc_id": [7, 0, 5], "score": [3.0, 2.0, 1.0]})
     assert ee.score(run, truth, metrics="MRR").value("MRR") == 1 / 2
