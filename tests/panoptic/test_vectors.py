@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 import rasterio
-from categories import known_answers
+from known import known_answers
 
 import evalengine as ee
 
