@@ -1,4 +1,4 @@
-"""Headless Chromium through its debugging pipe: pages opened, watched, asked and printed."""
+"""Client of headless Chromium over its debugging pipe."""
 
 from __future__ import annotations
 
@@ -29,21 +29,23 @@ _ARGUMENTS = (
     "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # of the browser's own requests
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # of the browser itself
     "--remote-debugging-pipe",
 )
 _WAIT = 30.0
-# The pipe's ends have to be 3 and 4: a process between sets them, since a function called in the
-# child of a process with threads is warned of.
-_BETWEEN = (
+# The pipe must have descriptors 3 and 4. An intermediate process sets them, because ``preexec_fn``
+# warns in a process with threads.
+_SET_PIPES = (
     "import os, sys; os.dup2(int(sys.argv[1]), 3); os.dup2(int(sys.argv[2]), 4);"
     "os.execv(sys.argv[3], sys.argv[3:])"
 )
-_KEPT = "window.saidAloud = []; window.alert = (text) => window.saidAloud.push(String(text));"
+_RECORD_ALERTS = (
+    "window.saidAloud = []; window.alert = (text) => window.saidAloud.push(String(text));"
+)
 
 
 class Proxy(socketserver.ThreadingTCPServer):
-    """What the browser sends to any network arrives here, is kept, and gets no answer."""
+    """Proxy that records the browser's requests and does not answer."""
 
     daemon_threads = True
 
@@ -58,14 +60,14 @@ class Proxy(socketserver.ThreadingTCPServer):
 
 
 class Chromium:
-    """A browser; a context manager."""
+    """Context manager of a browser process."""
 
     def __enter__(self) -> Chromium:
         assert BINARY is not None
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.proxy = Proxy()
         pipes = *os.pipe(), *os.pipe()
-        # Beyond 3 and 4, so that neither takes the other's place.
+        # Duplicates above 4, so that setting 3 and 4 does not overwrite them.
         to_read, self._out, self._in, to_write = (
             fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, 10) for one in pipes
         )
@@ -76,7 +78,7 @@ class Chromium:
             [
                 sys.executable,
                 "-ISc",
-                _BETWEEN,
+                _SET_PIPES,
                 str(to_read),
                 str(to_write),
                 BINARY,
@@ -114,13 +116,13 @@ class Chromium:
 
     @contextmanager
     def opened(self, path: str | Path, *, scripts: bool = True) -> Iterator[Page]:
-        """A file in a page of its own.
+        """Open a file in a new page.
 
         Args:
-            path: an HTML file.
-            scripts: whether the page's scripts run.
+            path: HTML file.
+            scripts: True if the page's scripts run.
         """
-        # A context of its own: through the proxy goes what pages ask for, not the browser itself.
+        # A separate context, so that only requests of pages use the proxy.
         context = self.send(
             "Target.createBrowserContext",
             proxyServer=f"http://127.0.0.1:{self.proxy.server_address[1]}",
@@ -132,7 +134,7 @@ class Chromium:
             self.send(f"{domain}.enable", session)
         if not scripts:
             self.send("Emulation.setScriptExecutionDisabled", session, value=True)
-        self.send("Page.addScriptToEvaluateOnNewDocument", session, source=_KEPT)
+        self.send("Page.addScriptToEvaluateOnNewDocument", session, source=_RECORD_ALERTS)
         self.events.clear()
         self.proxy.asked.clear()
         begun = time.monotonic()
@@ -142,7 +144,7 @@ class Chromium:
         self.send("Target.disposeBrowserContext", browserContextId=context)
 
     def send(self, method: str, session: str | None = None, **params: Any) -> dict[str, Any]:
-        """Call a method of the protocol; its result."""
+        """Call a method of the protocol and return its result."""
         number = next(self._ids)
         message = {"id": number, "method": method, "params": params}
         if session is not None:
@@ -157,7 +159,7 @@ class Chromium:
             self.events.append(got)
 
     def wait_for(self, method: str) -> dict[str, Any]:
-        """The first event of a name that was not taken before."""
+        """Return the next event of a name."""
         for i, event in enumerate(self.events):
             if event.get("method") == method:
                 return self.events.pop(i)
@@ -176,18 +178,18 @@ class Chromium:
                 raise ConnectionError("chromium ended")
             self._rest += some
         first, _, self._rest = self._rest.partition(b"\0")
-        found: dict[str, Any] = json.loads(first)
-        return found
+        message: dict[str, Any] = json.loads(first)
+        return message
 
 
 class Page:
-    """A page that is open.
+    """Open page.
 
     Attributes:
-        requests: addresses that were asked for, without the page's own and those within it, and
-            what went out of the browser by whatever way.
-        errors: what the console and the page said of errors.
-        seconds: from the call to the load event.
+        requests: requested addresses except the page itself and data URLs, and all requests that
+            reached the proxy.
+        errors: errors of the console and exceptions of the page.
+        seconds: time from the call to the load event.
     """
 
     def __init__(self, browser: Chromium, session: str, seconds: float) -> None:
@@ -198,7 +200,7 @@ class Page:
         return self._browser.send(method, self._session, **params)
 
     def _events(self, *methods: str) -> Iterator[dict[str, Any]]:
-        self.evaluate("1")  # what happened before has arrived then
+        self.evaluate("1")  # earlier events have arrived by then
         for event in self._browser.events:
             if event.get("sessionId") == self._session and event["method"] in methods:
                 yield event["params"]
@@ -211,27 +213,27 @@ class Page:
 
     @property
     def errors(self) -> list[str]:
-        said = [one["entry"]["text"] for one in self._events("Log.entryAdded")
-                if one["entry"]["level"] == "error"]  # fmt: skip
-        said += [str(one["args"]) for one in self._events("Runtime.consoleAPICalled")
-                 if one["type"] in ("error", "assert", "warning")]  # fmt: skip
-        return said + [
+        errors = [one["entry"]["text"] for one in self._events("Log.entryAdded")
+                  if one["entry"]["level"] == "error"]  # fmt: skip
+        errors += [str(one["args"]) for one in self._events("Runtime.consoleAPICalled")
+                   if one["type"] in ("error", "assert", "warning")]  # fmt: skip
+        return errors + [
             one["exceptionDetails"]["text"] for one in self._events("Runtime.exceptionThrown")
         ]
 
     @property
     def dialogs(self) -> list[str]:
-        """What alerts said; they are kept, since a dialog would halt the page."""
-        found: list[str] = self.evaluate("window.saidAloud")
-        return found
+        """Texts of alerts, which are recorded because a dialog would block the page."""
+        texts: list[str] = self.evaluate("window.saidAloud")
+        return texts
 
     def evaluate(self, expression: str) -> Any:
-        """The value of an expression, as JSON has it."""
-        found = self._send(
+        """Evaluate an expression and return its value, which must be JSON."""
+        answer = self._send(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
-        assert "exceptionDetails" not in found, found
-        return found["result"].get("value")
+        assert "exceptionDetails" not in answer, answer
+        return answer["result"].get("value")
 
     def resize(self, width: int, height: int = 900) -> None:
         self._send(
@@ -240,7 +242,7 @@ class Page:
         )  # fmt: skip
 
     def theme(self, name: str) -> None:
-        """``light`` or ``dark``."""
+        """Set the colour scheme, ``light`` or ``dark``."""
         features = [{"name": "prefers-color-scheme", "value": name}]
         self._send("Emulation.setEmulatedMedia", media="", features=features)
 
@@ -253,7 +255,7 @@ class Page:
             self._send("Input.dispatchKeyEvent", **named, **typed)
 
     def screenshot(self, path: str | Path) -> None:
-        """The whole page as PNG."""
+        """Write the whole page as PNG."""
         height = self.evaluate("Math.ceil(document.documentElement.getBoundingClientRect().height)")
         width = self.evaluate("innerWidth")
         clip = {"x": 0, "y": 0, "width": width, "height": min(height, 16_000), "scale": 1}
@@ -261,5 +263,5 @@ class Page:
         Path(path).write_bytes(base64.b64decode(taken["data"]))
 
     def pdf(self) -> bytes:
-        """The page as it is printed."""
+        """Print the page to PDF."""
         return base64.b64decode(self._send("Page.printToPDF", printBackground=False)["data"])

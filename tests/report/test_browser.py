@@ -1,4 +1,4 @@
-"""Reports in a browser: no request, no error, readable by all, at every width, on paper."""
+"""Reports in a browser: requests, errors, accessibility, window widths, printing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def browser() -> Iterator[Chromium]:
 
 @pytest.fixture(scope="module")
 def page_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """The page of a task's example, of detection with a baseline, slices and intervals."""
+    """Return a function that writes a task's example report, for detection with a baseline."""
 
     @cache
     def made(task: str) -> Path:
@@ -50,8 +50,8 @@ def page_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return made
 
 
-def suits_everyone(page: Page) -> None:
-    """It asks for nothing, and reads well in both themes, on telephones and wide screens."""
+def check_page(page: Page) -> None:
+    """Check requests, errors and accessibility in both themes and three widths."""
     assert page.requests == []
     assert page.errors == []
     for theme in ("light", "dark"):
@@ -62,18 +62,18 @@ def suits_everyone(page: Page) -> None:
 
 
 @pytest.mark.parametrize("task", TABLES)
-def test_a_page_asks_for_nothing_and_suits_everyone(
+def test_pages_make_no_requests_and_are_accessible(
     browser: Chromium, task: str, page_of: Callable[[str], Path]
 ) -> None:
     path = page_of(task)
     with browser.opened(path) as page:
-        suits_everyone(page)
+        check_page(page)
         printed = page.pdf()
-    # On paper it stays short: long tables and what is folded are cut there, and say so.
+    # Printed, long tables and folded sections are cut with a note.
     assert 1 <= len(re.findall(rb"/Type\s*/Page\b", printed)) <= 16
 
 
-def test_without_scripts_everything_is_there(
+def test_pages_are_complete_without_scripts(
     browser: Chromium, page_of: Callable[[str], Path]
 ) -> None:
     path = page_of("detection")
@@ -87,7 +87,7 @@ def test_without_scripts_everything_is_there(
     assert "worse" in plain
 
 
-def test_a_table_is_sorted_and_searched_by_keyboard(
+def test_tables_are_sorted_and_searched_by_keyboard(
     browser: Chromium, page_of: Callable[[str], Path]
 ) -> None:
     with browser.opened(page_of("detection")) as page:
@@ -97,7 +97,7 @@ def test_a_table_is_sorted_and_searched_by_keyboard(
         )
         worst_first = page.evaluate(names)
         page.evaluate("document.querySelector('#labels-0-search').focus()")
-        for _ in range(3):  # the table's region, the first header, the second
+        for _ in range(3):  # the table's region, the first and the second header
             page.press("Tab")
         assert page.evaluate("document.activeElement.tagName") == "BUTTON"
         page.press("Enter")
@@ -125,18 +125,18 @@ MISSED = "asked.filter((one) => !passed.has(one)).map((one) => one.outerHTML.sli
 
 
 def missed_by_tab(page: chromium.Page) -> list[str]:
-    """What is used by hand and not reached by Tab from the top, or not seen to be reached."""
+    """Return the controls that Tab does not reach from the top, or without a visible focus."""
     for _ in range(page.evaluate(WATCHED) + page.evaluate(SCROLLED) + 1):
         page.press("Tab")
-    found: list[str] = page.evaluate(MISSED)
-    return found
+    missed: list[str] = page.evaluate(MISSED)
+    return missed
 
 
 SCROLLED = "document.querySelectorAll('[tabindex], .scroll').length"
 
 
 @pytest.mark.parametrize("task", TABLES)
-def test_all_that_is_used_is_reached_by_tab(
+def test_all_controls_are_reached_by_tab(
     browser: Chromium, task: str, page_of: Callable[[str], Path]
 ) -> None:
     with browser.opened(page_of(task)) as page:
@@ -150,7 +150,9 @@ def test_all_that_is_used_is_reached_by_tab(
 @pytest.mark.parametrize(
     "hidden", ['<button tabindex="-1">a</button>', '<button style="outline:0">a</button>']
 )
-def test_what_tab_does_not_reach_is_seen(browser: Chromium, hidden: str, tmp_path: Path) -> None:
+def test_controls_that_tab_does_not_reach_are_detected(
+    browser: Chromium, hidden: str, tmp_path: Path
+) -> None:
     path = tmp_path / "a.html"
     path.write_text(GOOD % f"<button>fine</button>{hidden}", encoding="utf-8")
     with browser.opened(path) as page:
@@ -158,19 +160,19 @@ def test_what_tab_does_not_reach_is_seen(browser: Chromium, hidden: str, tmp_pat
 
 
 def blank_sheets(pdf: bytes) -> list[int]:
-    """Printed pages, from 1, that are of one colour throughout."""
-    drawn = subprocess.run(
+    """Return the numbers, from 1, of printed pages of a single colour."""
+    rendered = subprocess.run(
         ["pdftoppm", "-r", "30", "-gray"], input=pdf, capture_output=True, check=True
     )
-    rest, found, number = drawn.stdout, [], 0
+    rest, blank, number = rendered.stdout, [], 0
     while rest:
         number += 1
         _, size, _, rest = rest.split(b"\n", 3)
         width, height = map(int, size.split())
         sheet, rest = rest[: width * height], rest[width * height :]
-        found += [number] if len(set(sheet)) == 1 else []
+        blank += [number] if len(set(sheet)) == 1 else []
     assert number
-    return found
+    return blank
 
 
 PAPER = pytest.mark.skipif(
@@ -189,14 +191,14 @@ def test_no_printed_page_is_blank(
 
 
 @PAPER
-def test_a_blank_printed_page_is_seen(browser: Chromium, tmp_path: Path) -> None:
+def test_a_blank_printed_page_is_detected(browser: Chromium, tmp_path: Path) -> None:
     path = tmp_path / "blank.html"
     path.write_text(GOOD % "<p style='break-after:page'>a<p style='break-after:page'>&nbsp;<p>b")
     with browser.opened(path) as page:
         assert blank_sheets(page.pdf()) == [2]
 
 
-def test_the_slider_moves_the_counts(browser: Chromium, tmp_path: Path) -> None:
+def test_the_slider_changes_the_counts(browser: Chromium, tmp_path: Path) -> None:
     card = ee.score(*tables("detection"))
     curve = ee.score(
         *tables("detection"), metrics="PrecisionRecallCurve", score_thresholds=[0.36]
@@ -234,7 +236,9 @@ def test_labels_that_are_scripts_do_not_run(browser: Chromium, tmp_path: Path) -
         assert page.evaluate(CHECKS) == []
 
 
-def test_a_matrix_wider_than_its_place_has_a_sign(browser: Chromium, tmp_path: Path) -> None:
+def test_a_matrix_wider_than_the_window_shows_that_it_scrolls(
+    browser: Chromium, tmp_path: Path
+) -> None:
     rng = np.random.default_rng(7)
     actual = rng.integers(0, 14, 400)
     predicted = np.where(rng.random(400) < 0.6, actual, rng.integers(0, 14, 400))
@@ -261,8 +265,8 @@ def test_a_large_page_has_few_elements(browser: Chromium, tmp_path: Path) -> Non
     )
     path = ee.score(table, by="site").to_html(tmp_path / "a.html")
     with browser.opened(path) as page:
-        # Elements decide how long a page takes to open: one for each of 1,200 x 1,200 cells would
-        # take minutes, and today there are 10,196.
+        # Elements decide the time to open a page. One per cell of 1,200 x 1,200 would take
+        # minutes; the page has 10,196.
         assert 1_200 < page.evaluate("document.querySelectorAll('*').length") < 12_000
         for width in (400, 1000, 1600):
             page.resize(width)
@@ -307,16 +311,16 @@ BAD = [
 ]
 
 
-def test_the_checks_see_what_they_look_for(browser: Chromium, tmp_path: Path) -> None:
+def test_the_checks_detect_every_fault(browser: Chromium, tmp_path: Path) -> None:
     path = tmp_path / "a.html"
     for wrong, html in (("", GOOD % "<p>fine"), *BAD):
         path.write_text(html, encoding="utf-8")
         with browser.opened(path) as page:
-            found = page.evaluate(CHECKS)
+            faults = page.evaluate(CHECKS)
         if not wrong:
-            assert found == []
-        assert all(wrong in one for one in found[:1]), (wrong, found)
-        assert bool(found) == bool(wrong), wrong
+            assert faults == []
+        assert all(wrong in one for one in faults[:1]), (wrong, faults)
+        assert bool(faults) == bool(wrong), wrong
 
 
 OUTWARD = """<img src="http://a.invalid/x.png" alt="x"><script src="https://b.invalid/x.js"></script>
@@ -328,7 +332,7 @@ new Worker(URL.createObjectURL(new Blob(["fetch('http://i.invalid/')"])));
 alert("said"); console.error("loud"); nothing();</script>"""
 
 
-def test_requests_errors_and_dialogs_are_seen(browser: Chromium, tmp_path: Path) -> None:
+def test_requests_errors_and_dialogs_are_detected(browser: Chromium, tmp_path: Path) -> None:
     path = tmp_path / "a.html"
     path.write_text(GOOD % OUTWARD, encoding="utf-8")
     with browser.opened(path) as page:
@@ -337,17 +341,17 @@ def test_requests_errors_and_dialogs_are_seen(browser: Chromium, tmp_path: Path)
         while asked != {*"abcdefghi"} and time.monotonic() < until:
             asked = set(re.findall(r"\b(.)\.invalid", " ".join(page.requests)))
         assert asked == {*"abcdefghi"}
-        # What leaves the browser is seen without its own account of it.
+        # The proxy sees the same requests as the browser's events.
         assert set(re.findall(r"\b(.)\.invalid", " ".join(browser.proxy.asked))) == asked
         assert any("nothing is not defined" in one or "Uncaught" in one for one in page.errors)
         assert any("loud" in one for one in page.errors)
         assert page.dialogs == ["said"]
 
 
-def test_runs_over_time_suit_everyone(browser: Chromium, tmp_path: Path) -> None:
+def test_pages_of_runs_over_time_are_accessible(browser: Chromium, tmp_path: Path) -> None:
     card = base()
     for night in range(6):
         write_night(tmp_path / "runs", card, night, status=("passed", "failed")[night % 2])
     path = ee.report(tmp_path / "runs", tmp_path / "nights.html")
     with browser.opened(path) as page:
-        suits_everyone(page)
+        check_page(page)

@@ -1,4 +1,4 @@
-"""Charts: their points are those of the frames, and every drawing of them holds what they hold."""
+"""Charts: points equal the frames, and SVG and Matplotlib show them."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ from evalengine.schemas.display import (
 from evalengine.schemas.errors import OptionError, ResultError
 
 
-def drawn(card: ee.Scorecard, baseline: ee.Scorecard | None = None) -> dict[str, Any]:
-    """Charts of a run, by kind."""
+def charts_of(card: ee.Scorecard, baseline: ee.Scorecard | None = None) -> dict[str, Any]:
+    """Return the charts of a run by kind."""
     before = None if baseline is None else (baseline.metrics, frames_of(baseline))
-    found = charts(card.metrics, frames_of(card), card.directions, before)
-    return {one.kind: one for one in reversed(found)}
+    selected = charts(card.metrics, frames_of(card), card.directions, before)
+    return {one.kind: one for one in reversed(selected)}
 
 
 def lines(chart: Chart) -> dict[str, Line]:
-    """Lines of a chart by name, without the support; those of a baseline are left out."""
-    found = [one for one in chart.marks if isinstance(one, Line) and one.legend]
-    return {one.legend.split(" (n ")[0]: one for one in found if one.dash != DASHED}
+    """Return the lines of a chart by name without support, except those of a baseline."""
+    selected = [one for one in chart.marks if isinstance(one, Line) and one.legend]
+    return {one.legend.split(" (n ")[0]: one for one in selected if one.dash != DASHED}
 
 
 def areas(chart: Chart) -> list[Area]:
@@ -71,7 +71,7 @@ def boxes() -> ee.Scorecard:
 
 class TestPoints:
     def test_precision_by_recall_is_the_interpolated_curve(self, boxes: ee.Scorecard) -> None:
-        chart = drawn(boxes)["precision_recall"]
+        chart = charts_of(boxes)["precision_recall"]
         frame = ee.score(*tables("detection"), metrics="InterpolatedPrecisionRecallCurve").curves
         for name, line in lines(chart).items():
             if line.colour == PLAIN:  # the mean
@@ -81,8 +81,8 @@ class TestPoints:
             assert line.x == rows["recall"].to_list()
             assert line.y == pytest.approx(rows["precision"].to_list(), nan_ok=True)
 
-    def test_the_whole_of_several_labels_sums_their_counts(self, boxes: ee.Scorecard) -> None:
-        chart = drawn(boxes)["thresholds"]
+    def test_several_labels_are_one_line_of_summed_counts(self, boxes: ee.Scorecard) -> None:
+        chart = charts_of(boxes)["thresholds"]
         frame = boxes.page_frame("thresholds")
         assert frame is not None
         sums = (
@@ -95,37 +95,37 @@ class TestPoints:
         for x, y in zip(line.x, line.y, strict=True):
             assert y == pytest.approx(expected[x])
 
-    def test_roc_ends_lie_on_the_exact_curve(self) -> None:
+    def test_roc_points_are_on_the_exact_curve(self) -> None:
         rng = np.random.default_rng(2)
         actual = rng.random(5000) < 0.2
         score = np.round(rng.normal(actual, 1.0), 2)  # beyond [0, 1], with ties
         card = ee.score(pl.DataFrame({"actual": actual, "score": score}))
-        (line,) = lines(drawn(card)["roc"]).values()
+        (line,) = lines(charts_of(card)["roc"]).values()
         exact = ee.score(
             pl.DataFrame({"actual": actual, "score": score}), metrics="ROCCurve", thin_curves=False
         ).curves
         points = {
             (round(x, 12), round(y, 12)) for x, y in exact.select("fpr", "recall").iter_rows()
         }
-        there = {(round(x, 12), round(y, 12)) for x, y in zip(line.x, line.y, strict=True)}
-        assert there <= points | {(0.0, 0.0), (1.0, 1.0)}
-        assert len(there) > 60
+        shown = {(round(x, 12), round(y, 12)) for x, y in zip(line.x, line.y, strict=True)}
+        assert shown <= points | {(0.0, 0.0), (1.0, 1.0)}
+        assert len(shown) > 60
 
     def test_a_line_has_at_most_200_points(self) -> None:
         rng = np.random.default_rng(3)
         table = pl.DataFrame({"actual": rng.random(20_000) < 0.5, "score": rng.random(20_000)})
-        for chart in drawn(ee.score(table)).values():
+        for chart in charts_of(ee.score(table)).values():
             for line in lines(chart).values():
                 assert len(line.x) == len(line.y) <= 200
 
     def test_undefined_values_are_gaps(self) -> None:
         table = pl.DataFrame({"actual": [True, False, True], "score": [0.2, 0.1, 0.3]})
-        line = lines(drawn(ee.score(table))["thresholds"])["precision"]
-        known = [x for x, y in zip(line.x, line.y, strict=True) if y is not None]
-        assert max(known) == 0.3  # nothing reaches higher thresholds
+        line = lines(charts_of(ee.score(table))["thresholds"])["precision"]
+        defined = [x for x, y in zip(line.x, line.y, strict=True) if y is not None]
+        assert max(defined) == 0.3  # the highest score
         assert 0.0 not in line.y
 
-    def test_costs_are_those_of_the_frame(self) -> None:
+    def test_costs_equal_the_frame(self) -> None:
         folder = "examples/detection/"
         card = ee.score(
             f"{folder}predictions.parquet",
@@ -133,15 +133,15 @@ class TestPoints:
             metrics=["TIDE"],
             iou_thresholds=[0.5, 0.75],
         )
-        chart = drawn(card)["costs"]
+        chart = charts_of(card)["costs"]
         rows = card.metrics.filter(pl.col("label_value").is_null(), iou_threshold=0.5)
-        ends = [one.right for one in areas(chart)]
-        told = dict(zip(chart.y.names, ends, strict=True))
-        assert told == dict(rows.select("statistic", "value").rows())
+        values = [one.right for one in areas(chart)]
+        shown = dict(zip(chart.y.names, values, strict=True))
+        assert shown == dict(rows.select("statistic", "value").rows())
         assert chart.title.endswith("IoU 0.5")
 
     def test_confusion_counts(self, boxes: ee.Scorecard) -> None:
-        chart = drawn(boxes)["confusion"]
+        chart = charts_of(boxes)["confusion"]
         frame = boxes.page_frame("confusion")
         assert frame is not None
         texts = next(one.texts for one in chart.marks if isinstance(one, Texts))
@@ -153,25 +153,25 @@ class TestPoints:
             assert n == f"{100 * cells[x, y] / every:.0f}%"
         assert sum(cells.values()) == frame["count"].sum()
         for i, row in enumerate(chart.y.names[:5]):
-            found = frame.filter(actual=row, predicted=row)["count"].sum()
-            assert cells[chart.x.names.index(row), i] == found
+            selected = frame.filter(actual=row, predicted=row)["count"].sum()
+            assert cells[chart.x.names.index(row), i] == selected
 
-    def test_many_labels_make_pairs(self) -> None:
+    def test_many_labels_are_shown_as_pairs(self) -> None:
         rng = np.random.default_rng(4)
         truth = rng.integers(0, 60, 3000)
         table = pl.DataFrame(
             {"actual": truth, "predicted": (truth + (rng.random(3000) < 0.3)) % 60}
         )
-        chart = drawn(ee.score(table))["confusion"]
+        chart = charts_of(ee.score(table))["confusion"]
         assert len(chart.y.names) == len(areas(chart)) == 20
         assert "20 most frequent" in chart.note
 
     def test_values_by_cut_off_and_their_distribution(self) -> None:
         card = ee.score(*tables("retrieval"))
-        line = lines(drawn(card)["ks"])["nDCG"]
+        line = lines(charts_of(card)["ks"])["nDCG"]
         rows = card.metrics.filter(pl.col("k").is_not_null(), metric="nDCG").sort("k")
         assert (line.x, line.y) == (rows["k"].cast(float).to_list(), rows["value"].to_list())
-        bins = areas(drawn(card)["distribution"])
+        bins = areas(charts_of(card)["distribution"])
         assert sum(one.high for one in bins) == card.per_datum.filter(
             pl.col("k").is_null(), pl.col("value").is_not_null(), metric="MAP"
         ).height  # fmt: skip
@@ -187,8 +187,8 @@ class TestPoints:
             }
         )
         card = ee.score(table, by="city", intervals=0.9)
-        found = charts(card.metrics, {}, card.directions, leads=leads_of(card))
-        whole, of_labels, of_slices = (one for one in found if one.kind == "intervals")
+        selected = charts(card.metrics, {}, card.directions, leads=leads_of(card))
+        whole, of_labels, of_slices = (one for one in selected if one.kind == "intervals")
         rows = card.metrics.filter(pl.col("slice").is_null(), pl.col("label_value").is_null())
         assert whole.y.names[0] == "Accuracy"
         for chart, metric, some in (
@@ -211,9 +211,9 @@ class TestPoints:
                 if y == place
             )
             whiskers = lines(chart)["interval"]
-            ends = [x for x, y in zip(whiskers.x, whiskers.y, strict=True) if y == place]
-            assert (at, *ends) == (row["value"], row["lower"], row["upper"])
-            # A bar from 0 would make intervals small.
+            bounds = [x for x, y in zip(whiskers.x, whiskers.y, strict=True) if y == place]
+            assert (at, *bounds) == (row["value"], row["lower"], row["upper"])
+            # Bars from 0 would compress the intervals.
             assert not any(isinstance(mark, Areas) for mark in chart.marks)
             assert 0 <= chart.x.low <= row["lower"] <= row["upper"] <= chart.x.high <= 1
         assert "intervals" not in ee.score(table).plot.kinds
@@ -222,11 +222,11 @@ class TestPoints:
             "Numbers with intervals", "F1 by label", "F1 macro by slice",
         ]  # fmt: skip
 
-    def test_a_baseline_is_told_apart(self, boxes: ee.Scorecard) -> None:
-        found = drawn(ee.score(worse(), tables("detection")[1]), boxes)["precision_recall"]
-        theirs = [one for one in found.marks if isinstance(one, Line) and one.dash == DASHED]
+    def test_a_baseline_is_dashed_in_the_same_colour(self, boxes: ee.Scorecard) -> None:
+        selected = charts_of(ee.score(worse(), tables("detection")[1]), boxes)["precision_recall"]
+        theirs = [one for one in selected.marks if isinstance(one, Line) and one.dash == DASHED]
         assert {one.legend for one in theirs} == {"baseline"}
-        assert {one.colour for one in theirs} <= {one.colour for one in lines(found).values()}
+        assert {one.colour for one in theirs} <= {one.colour for one in lines(selected).values()}
 
 
 LINES = line_chart(
@@ -243,7 +243,7 @@ BARS = bar_chart("x", ODD, Scale("v"), [Bar(ODD, 0.5, 0.4, 0.6, 3), Bar("none", 
 CELLS = matrix_chart(ODD, [ODD, "b"], [ODD, "b"], [[1, 0], [2, 3000]], ODD)
 
 
-class TestPictures:
+class TestSvg:
     @pytest.mark.parametrize("chart", [LINES, BARS, CELLS], ids=["lines", "bars", "cells"])
     def test_names_are_text(self, chart: Any) -> None:
         text = svg(chart)
@@ -256,11 +256,11 @@ class TestPictures:
         text = svg(LINES)
         paths = re.findall(r' d="(M[^"]*)"', text)
         assert "nan" not in text.lower()
-        assert [path.count("M") for path in paths if path.count("L") == 2] == [2]  # two pieces
+        assert [path.count("M") for path in paths if path.count("L") == 2] == [2]  # two segments
 
     @pytest.mark.parametrize("task", TABLES)
     def test_every_chart_of_every_task(self, task: str) -> None:
-        for chart in drawn(ee.score(*tables(task))).values():
+        for chart in charts_of(ee.score(*tables(task))).values():
             root = ElementTree.fromstring(svg(chart))
             assert root.get("role") == "img"
             assert root[1].tag.endswith("desc")
@@ -270,7 +270,7 @@ class TestPictures:
                     if one.get(name) is not None:
                         assert math.isfinite(float(str(one.get(name))))
 
-    def test_the_cells_of_a_matrix_stand_in_it(self) -> None:
+    def test_a_matrix_shows_its_counts(self) -> None:
         assert {"1", "2", "3,000"} <= set(texts(svg(CELLS)))
 
     def test_size_stays_small(self) -> None:
@@ -280,7 +280,7 @@ class TestPictures:
         score = rng.random(n)
         table = pl.DataFrame({"datum_id": range(n), "label_value": truth, "score": score})
         card = ee.score(table, table.drop("score"), task="classification")
-        assert sum(len(svg(chart)) for chart in drawn(card).values()) < 200_000
+        assert sum(len(svg(chart)) for chart in charts_of(card).values()) < 200_000
 
 
 class TestPlots:
@@ -291,9 +291,9 @@ class TestPlots:
         assert (axes.get_xlabel(), axes.get_ylabel()) == ("recall", "precision")
         assert any("n 159" in text.get_text() for text in axes.get_legend().get_texts())
 
-    def test_points_are_those_of_the_chart(self, boxes: ee.Scorecard) -> None:
+    def test_points_equal_the_chart(self, boxes: ee.Scorecard) -> None:
         axes = boxes.plot.precision_recall(label_value="car").axes[0]
-        chart = lines(drawn(boxes)["precision_recall"])["car"]
+        chart = lines(charts_of(boxes)["precision_recall"])["car"]
         line = next(one for one in axes.get_lines() if str(one.get_label()).startswith("car"))
         assert list(line.get_xdata()) == chart.x
 
@@ -317,7 +317,7 @@ class TestPlots:
         for kind in card.plot.kinds:
             card.plot.figure(kind).draw_without_rendering()
 
-    def test_labels_are_those_of_the_table(self) -> None:
+    def test_labels_have_the_metric_of_the_table(self) -> None:
         card = ee.score(*tables("classification"))
         assert card.plot.labels().axes[0].get_xlabel() == "F1"
 
@@ -325,7 +325,7 @@ class TestPlots:
         figure = boxes.plot.compare(boxes, draws=50)
         assert "less" in figure.axes[0].get_title("left")
 
-    def test_what_a_run_cannot_draw(self, boxes: ee.Scorecard) -> None:
+    def test_plots_without_data_are_refused(self, boxes: ee.Scorecard) -> None:
         with pytest.raises(ResultError, match="Reliability"):
             ee.score(*tables("classification")).plot.calibration()
         with refused("unknown_name", OptionError, value="rocs", match="'roc'"):
@@ -358,7 +358,7 @@ class TestCommand:
     @pytest.mark.parametrize(
         ("ending", "begins"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
     )
-    def test_the_ending_says_the_format(
+    def test_the_suffix_selects_the_format(
         self, run: str, ending: str, begins: bytes, tmp_path: Path
     ) -> None:
         out = tmp_path / f"a.{ending}"
@@ -367,17 +367,17 @@ class TestCommand:
         assert out.read_bytes().startswith(begins)
 
     def test_mistakes(self, run: str, capsys: pytest.CaptureFixture[str]) -> None:
-        for words, said in (
+        for words, message in (
             (["roc"], "no data to plot roc"),
             (["labels", "-o", "a.gif"], ".svg, .png, .pdf"),
             (["labels", "--metric", "nothing"], "nothing"),
         ):
             assert main(["plot", run, *words]) == 2, words
-            assert said in capsys.readouterr().err
+            assert message in capsys.readouterr().err
 
 
-def test_cells_show_a_count_with_its_change_and_the_share_of_the_row() -> None:
-    """The change is of counts: next to a share it would read as points of it."""
+def test_cells_show_counts_changes_and_shares_of_rows() -> None:
+    """A change is next to its count; next to a share it would look like percentage points."""
     chart = matrix_chart("t", ["a", "b"], ["a", "b"], [[6, 2], [0, 4]], before=[[8, 0], [0, 4]])
     (texts,) = (mark for mark in chart.marks if isinstance(mark, Texts))
     assert [text for *_, text in texts.texts] == ["6 −2", "75%", "2 +2", "25%", "4", "100%"]

@@ -1,4 +1,4 @@
-"""The report: what stands on it, where it comes from, and how large it gets."""
+"""Report page: sections, numbers, comparison with a baseline, size, commands."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def tables(task: str) -> list[str]:
 
 
 class Page(HTMLParser):
-    """Sections by id, tables by id as rows of text, tags that are open at the end."""
+    """Parser of a page: ids, tables as rows of text, and unclosed tags."""
 
     VOID = frozenset({"meta", "link", "input", "br", "img"})
 
@@ -87,19 +87,19 @@ def page_of(card: ee.Scorecard, folder: Path, **given: Any) -> Page:
 
 
 @pytest.mark.parametrize("task", TABLES)
-def test_every_task_has_a_page_that_a_saved_run_makes_again(task: str, tmp_path: Path) -> None:
+def test_a_saved_run_has_the_same_page(task: str, tmp_path: Path) -> None:
     card = ee.score(*tables(task))
     page = page_of(card, tmp_path)
     assert {"verdict", "numbers", "notes", "provenance"} <= {*page.ids}
     back = ee.load(card.save(tmp_path / "run"))
     assert back.paged == card.paged
-    again = page_of(back, tmp_path)
-    assert again.tables.keys() == page.tables.keys()
+    loaded = page_of(back, tmp_path)
+    assert loaded.tables.keys() == page.tables.keys()
     for name in page.tables.keys() - {"facts"}:
-        assert again.tables[name] == page.tables[name], name
+        assert loaded.tables[name] == page.tables[name], name
 
 
-def test_numbers_are_those_of_the_metrics_frame(tmp_path: Path) -> None:
+def test_numbers_equal_the_metrics_frame(tmp_path: Path) -> None:
     card = ee.score(*tables("detection"), intervals=95, draws=50)
     page = page_of(card, tmp_path)
     row = next(row for row in page.tables["numbers-0"] if row[0] == "mAP50 (mAP @ IoU 0.5)")
@@ -112,7 +112,7 @@ def test_numbers_are_those_of_the_metrics_frame(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["standard", "coco"])
-def test_counts_are_those_of_the_curve_at_each_threshold(dialect: str, tmp_path: Path) -> None:
+def test_counts_equal_the_curve_at_each_threshold(dialect: str, tmp_path: Path) -> None:
     page = page_of(ee.score(*tables("detection"), dialect=dialect), tmp_path)
     data = json.loads(re.findall(r'id="counts-data">(.*?)</script>', page.html)[0])
     at = data["thresholds"].index("0.3")
@@ -127,7 +127,7 @@ def test_counts_are_those_of_the_curve_at_each_threshold(dialect: str, tmp_path:
         assert [tp[at], fp[at], fn[at]] == [rows[one].sum() for one in ("tp", "fp", "fn")]
 
 
-def test_counts_of_several_label_keys_are_kept_apart(tmp_path: Path) -> None:
+def test_counts_of_label_keys_are_separate(tmp_path: Path) -> None:
     rng = np.random.default_rng(6)
     n = 400
     table = pl.DataFrame(
@@ -161,7 +161,7 @@ def test_counts_of_several_label_keys_are_kept_apart(tmp_path: Path) -> None:
 ODD = '<script>alert("x")</script>'
 
 
-def test_nothing_of_the_data_is_markup(tmp_path: Path) -> None:
+def test_data_is_escaped(tmp_path: Path) -> None:
     table = pl.DataFrame(
         {
             "datum_id": [f"{ODD} \" ' {i}" for i in range(6)],
@@ -174,18 +174,18 @@ def test_nothing_of_the_data_is_markup(tmp_path: Path) -> None:
     assert ODD not in page.html
     assert "&lt;script&gt;" in page.html
     assert "img" not in page.tags
-    assert page.html.count("<script") == 1  # the page's own, which counts by threshold add to
+    assert page.html.count("<script") == 1  # the script of the page
 
 
 def worse(seed: int = 0) -> pl.DataFrame:
-    """The example's detections with the scores of one label shuffled."""
+    """Return the example's detections with the scores of one label shuffled."""
     rows = pl.read_parquet(tables("detection")[0])
     mixed = rows["score"].shuffle(seed)
     car = pl.col("label_value") == "car"
     return rows.with_columns(score=pl.when(car).then(mixed).otherwise("score"))
 
 
-def test_a_baseline_stands_beside_each_number(tmp_path: Path) -> None:
+def test_a_baseline_is_next_to_each_number(tmp_path: Path) -> None:
     truth = tables("detection")[1]
     before, after = ee.score(*tables("detection")), ee.score(worse(), truth)
     page = page_of(after, tmp_path, baseline=before)
@@ -204,8 +204,8 @@ def test_a_baseline_stands_beside_each_number(tmp_path: Path) -> None:
     assert "by APAveragedOverIOUs: car (-0." in page.html
 
 
-def test_what_got_worse_is_looked_at_first(tmp_path: Path) -> None:
-    """Datums that fell since the baseline, with their slices, above the worst of all."""
+def test_examples_that_got_worse_come_first(tmp_path: Path) -> None:
+    """Datums that got worse since the baseline precede the worst datums."""
     truths = pl.DataFrame(
         {"datum_id": range(40), "label_value": ["a"] * 40, "kind": ["x", "y"] * 20}
     )
@@ -221,8 +221,8 @@ def test_what_got_worse_is_looked_at_first(tmp_path: Path) -> None:
     assert page.html.index("examples-since") < page.html.index("examples-table")
 
 
-def test_of_several_targets_the_number_over_all_leads(tmp_path: Path) -> None:
-    """The first target alone says nothing of the others; where none averages, it is named."""
+def test_the_mean_of_several_targets_leads(tmp_path: Path) -> None:
+    """Without a mean, the leading number names its target."""
     rows = pl.DataFrame({"datum_id": range(40), "target": [float(i % 7) for i in range(40)]})
 
     def run(of_y: float) -> ee.Scorecard:
@@ -245,8 +245,8 @@ def test_of_several_targets_the_number_over_all_leads(tmp_path: Path) -> None:
     assert lead(keyed) == "x: MAE 0.6750."
 
 
-def slices_apart(*wrong: set[int], n: int = 200, slices: int = 2) -> list[ee.Scorecard]:
-    """Runs over the same datums with different wrong ones, in slices named by number."""
+def sliced_runs(*wrong: set[int], n: int = 200, slices: int = 2) -> list[ee.Scorecard]:
+    """Score the same datums with different errors, in numbered slices."""
     truths = pl.DataFrame({"datum_id": range(n), "label_value": "a"}).with_columns(
         kind=pl.format("kind {}", pl.col("datum_id") % slices)
     )
@@ -267,8 +267,8 @@ def slices_apart(*wrong: set[int], n: int = 200, slices: int = 2) -> list[ee.Sco
     ]
 
 
-def test_what_got_worse_comes_before_what_did_not_change(tmp_path: Path) -> None:
-    before, after = slices_apart({*range(1, 81, 2)}, {*range(0, 80, 2)})
+def test_losses_precede_unchanged_numbers(tmp_path: Path) -> None:
+    before, after = sliced_runs({*range(1, 81, 2)}, {*range(0, 80, 2)})
     page = page_of(after, tmp_path, baseline=before)
     verdict = page.html.split('id="verdict"')[1].split("</section>")[0]
     places = [verdict.index(one) for one in ("kind 0 (-0.4", "kind 1 (+0.4", "0.8000 against 0.8")]
@@ -277,8 +277,8 @@ def test_what_got_worse_comes_before_what_did_not_change(tmp_path: Path) -> None
     assert re.findall('<li><a href="#([a-z]+)">', verdict) == ["slices"]
 
 
-def test_a_better_label_and_a_worse_aggregate_are_no_plain_loss(tmp_path: Path) -> None:
-    """ROCAUC of the single label leads and improves, ECE worsens."""
+def test_better_and_worse_numbers_make_a_mixed_verdict(tmp_path: Path) -> None:
+    """ROCAUC, which leads, improves and ECE gets worse."""
     rng = np.random.default_rng(2)
     actual = (rng.random(2000) < 0.5).astype(int)
     noise = rng.random(2000)
@@ -295,28 +295,29 @@ def test_a_better_label_and_a_worse_aggregate_are_no_plain_loss(tmp_path: Path) 
     assert "worse by ECE" in verdict
 
 
-def test_a_number_that_is_unsure_in_spite_of_its_interval_has_its_p(tmp_path: Path) -> None:
+def test_differences_with_intervals_beyond_0_show_adjusted_p(tmp_path: Path) -> None:
     rng = np.random.default_rng(8)
     wrong = [{*np.flatnonzero(rng.random(800) < share).tolist()} for share in (0.2, 0.22)]
-    before, after = slices_apart(*wrong, n=800, slices=20)
+    before, after = sliced_runs(*wrong, n=800, slices=20)
     page = page_of(after, tmp_path, baseline=before)
     found = ee.compare(before, after).differences.filter(metric="Accuracy", slice="kind")
     adjusted = dict(found.select("slice_value", "p_adjusted").iter_rows())
-    apart = 0
+    shown = 0
     header, *rows = page.tables["slices-0-0"]
     for row in rows:
-        ends = [
-            float(end) for end in re.findall(r"[+-]?\d\.\d+", row[header.index("difference")])[1:]
-        ]
+        low, high = (
+            float(bound)
+            for bound in re.findall(r"[+-]?\d\.\d+", row[header.index("difference")])[1:]
+        )
         p = re.findall(r"p\W+([\d.]+)\)", row[header.index("verdict")])
-        assert bool(p) == (ends[0] > 0 or ends[1] < 0), row
+        assert bool(p) == (low > 0 or high < 0), row
         assert not p or float(p[0]) == pytest.approx(adjusted[row[0]], rel=0.05)
-        apart += bool(p)
-    assert apart
+        shown += bool(p)
+    assert shown
 
 
-def test_too_few_resamples_are_named_in_the_verdict() -> None:
-    """Of ten numbers adjusted together none is significant with 100 resamples."""
+def test_the_verdict_names_too_few_resamples() -> None:
+    """With 100 resamples, none of ten adjusted numbers can be significant."""
     rng = np.random.default_rng(0)
     true = rng.integers(0, 2, 400)
     worse, better = (
@@ -343,8 +344,8 @@ def test_a_page_cites_its_baseline(tmp_path: Path) -> None:
     assert {run.cite, baseline.cite} <= cells
 
 
-def test_what_to_look_at_next_is_of_findings(tmp_path: Path) -> None:
-    """Each line leads to a section of the page and has a command for its rows, if there is one."""
+def test_next_steps_come_from_findings(tmp_path: Path) -> None:
+    """Each step links to a section of the page and may have a command."""
     quiet = ee.score(pl.DataFrame({"datum_id": range(9), "actual": "a", "predicted": "a"}))
     assert "steps" not in page_of(quiet, tmp_path).ids
     runs = tmp_path / "a", tmp_path / "b"
@@ -364,16 +365,16 @@ def test_what_to_look_at_next_is_of_findings(tmp_path: Path) -> None:
     assert "car" in steps
 
 
-def test_warnings_lead_and_stand_once(tmp_path: Path) -> None:
-    apart = ee.score(pl.DataFrame({"actual": ["a", "b"] * 10, "predicted": ["c", "d"] * 10}))
-    page = page_of(apart, tmp_path)
-    assert apart.warnings
+def test_warnings_come_first_and_appear_once(tmp_path: Path) -> None:
+    card = ee.score(pl.DataFrame({"actual": ["a", "b"] * 10, "predicted": ["c", "d"] * 10}))
+    page = page_of(card, tmp_path)
+    assert card.warnings
     assert re.findall('href="#([a-z]+)">', page.html.split('id="steps"')[1])[0] == "warnings"
-    for one in apart.notes:
+    for one in card.notes:
         assert html.unescape(page.html).count(one) == 1, one
 
 
-def test_notes_of_a_run_and_its_comparison_stand_once(tmp_path: Path) -> None:
+def test_notes_of_a_run_and_its_comparison_appear_once(tmp_path: Path) -> None:
     ours, theirs = (pl.read_parquet(one) for one in tables("detection"))
     some = pl.col("datum_id").is_in(ours["datum_id"].unique().sort().head(40).implode())
     before, after = ee.score(ours, theirs), ee.score(ours.filter(some), theirs)
@@ -397,7 +398,7 @@ def test_datums_without_predictions_are_compared_with_the_baseline(tmp_path: Pat
     ]
 
 
-def test_a_baseline_over_other_datums_is_held_against_by_intervals(tmp_path: Path) -> None:
+def test_a_baseline_over_other_datums_is_compared_by_intervals(tmp_path: Path) -> None:
     rows, truth = (pl.read_parquet(path) for path in tables("detection"))
     some = sorted(truth["datum_id"].unique())[:30]
     few = ee.score(
@@ -410,7 +411,7 @@ def test_a_baseline_over_other_datums_is_held_against_by_intervals(tmp_path: Pat
     assert {line[header.index("verdict")] for line in lines} == {"≈ not significant"}
 
 
-def test_a_baseline_that_kept_no_tally_has_no_intervals(tmp_path: Path) -> None:
+def test_a_baseline_without_a_tally_has_no_intervals(tmp_path: Path) -> None:
     folder = ee.score(*tables("detection")).save(tmp_path / "run")
     (folder / "tally.zip").unlink()
     run = json.loads((folder / "run.json").read_text())
@@ -422,7 +423,7 @@ def test_a_baseline_that_kept_no_tally_has_no_intervals(tmp_path: Path) -> None:
     assert {line[header.index("difference")] for line in lines} == {"0.0000"}
 
 
-def test_a_baseline_by_other_rules_is_refused(tmp_path: Path) -> None:
+def test_a_baseline_with_other_options_is_refused(tmp_path: Path) -> None:
     card = ee.score(*tables("detection"))
     other = ee.score(*tables("detection"), dialect="coco")
     with pytest.raises(InputError, match="dialect"):
@@ -447,7 +448,7 @@ def test_many_labels_stay_within_the_size(tmp_path: Path) -> None:
     assert len(page.tables["labels-0"]) == 1 + 1200
 
 
-def test_rows_beyond_the_size_are_told(tmp_path: Path) -> None:
+def test_rows_beyond_the_size_are_noted(tmp_path: Path) -> None:
     truth = np.arange(9000) % 4500
     names = [f"{'x' * 200} {i}" for i in truth]
     table = pl.DataFrame({"datum_id": range(9000), "actual": names, "predicted": names})
@@ -466,7 +467,7 @@ def test_a_run_within_a_memory_limit_has_the_same_page(tmp_path: Path) -> None:
     assert tables_of("600MiB") == tables_of(None)
 
 
-def test_what_a_run_did_not_count_is_told(tmp_path: Path) -> None:
+def test_missing_charts_have_a_reason(tmp_path: Path) -> None:
     card = ee.score(*tables("detection"), metrics="mAP")
     assert set(card.lacking) == {"thresholds", "confusion"}
     page = page_of(card, tmp_path)
@@ -477,7 +478,7 @@ def test_what_a_run_did_not_count_is_told(tmp_path: Path) -> None:
     assert whole.frames == card.frames
 
 
-def test_what_tables_cannot_carry_is_not_advised(tmp_path: Path) -> None:
+def test_reasons_do_not_suggest_impossible_options(tmp_path: Path) -> None:
     labels = pl.DataFrame({"actual": ["a", "b"] * 10, "predicted": ["a", "b", "b", "b"] * 5})
     card = ee.score(labels, report=tmp_path / "a.html")
     assert set(card.lacking) == {"thresholds", "reliability"}
@@ -488,8 +489,8 @@ def test_what_tables_cannot_carry_is_not_advised(tmp_path: Path) -> None:
     scores = pl.DataFrame({"actual": [1, 0] * 10, "score": [row / 20 for row in range(20)]})
     usual = ee.score(scores).lacking["reliability"]
     assert "metrics=" in usual
-    again = ee.score(scores, metrics=re.findall(r"'(\w+)'", usual))
-    assert "reliability" not in again.lacking
+    complete = ee.score(scores, metrics=re.findall(r"'(\w+)'", usual))
+    assert "reliability" not in complete.lacking
 
 
 def test_only_gates_and_baselines_make_a_verdict(tmp_path: Path) -> None:
@@ -517,12 +518,12 @@ def test_a_curve_of_one_label_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["report.pdf", "report", "no/folder/report.html"])
-def test_a_file_that_cannot_be_is_refused_before_the_work(name: str, tmp_path: Path) -> None:
+def test_invalid_report_paths_are_refused_before_any_work(name: str, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="report"):
         ee.score("nowhere.parquet", report=tmp_path / name)
 
 
-def test_a_comparison_has_no_page_of_its_own(tmp_path: Path) -> None:
+def test_a_comparison_has_no_page(tmp_path: Path) -> None:
     card = ee.score(*tables("text"))
     ee.compare(card, card, names=["a", "b"], draws=20).save(tmp_path / "both")
     with pytest.raises(ResultError, match="comparison"):
@@ -554,7 +555,7 @@ class TestCommands:
         assert main(["score", *tables("text"), "--report", out, "--baseline", run]) == 0
         assert "verdict" in Page(Path(out).read_text(encoding="utf-8")).tables["numbers-0"][0]
 
-    def test_its_command_writes_it_again(
+    def test_the_shown_command_writes_the_same_page(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         old, new, out = (str(tmp_path / name) for name in ("old", "new", "page.html"))
@@ -572,19 +573,19 @@ class TestCommands:
             assert words[0] == "evalengine"
             Path(out).unlink()
             assert main(words[1:]) == 0
-            again = Page(Path(out).read_text("utf-8"))
-            for found in (page, again):
-                del found.tables["facts"]
-            assert again.tables == page.tables
+            repeated = Page(Path(out).read_text("utf-8"))
+            for one in (page, repeated):
+                del one.tables["facts"]
+            assert repeated.tables == page.tables
             assert ("gates" in page.tables) == (asked[0] != "report")
 
-    def test_pictures_need_a_report(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_images_need_a_report(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["score", *tables("text"), "--images", "."]) == 2
         assert "--report" in capsys.readouterr().err
 
 
 def test_one_operating_point(tmp_path: Path) -> None:
-    """Counts, confusions and examples are at one score threshold, which the page names once."""
+    """Counts, confusions and examples use one score threshold, which the page states once."""
     card = ee.score(*tables("detection"))
     page = page_of(card, tmp_path)
     confusion, worst = card.page_frame("confusion"), card.page_frame("worst")
@@ -600,7 +601,7 @@ def test_one_operating_point(tmp_path: Path) -> None:
     assert counts[1][counts[0].index("TP")] == str(diagonal)
 
 
-def test_a_detector_with_low_scores_keeps_its_own_point() -> None:
+def test_a_detector_with_low_scores_has_a_low_operating_point() -> None:
     table = pl.read_parquet(tables("detection")[0]).with_columns(pl.col("score") / 100)
     worst = ee.score(table, tables("detection")[1]).page_frame("worst")
     assert worst is not None
@@ -608,7 +609,7 @@ def test_a_detector_with_low_scores_keeps_its_own_point() -> None:
     assert worst["value"].max() > 0
 
 
-def test_intervals_have_one_form_in_a_column(tmp_path: Path) -> None:
+def test_intervals_have_one_format_per_column(tmp_path: Path) -> None:
     card = ee.score(*tables("detection"), intervals=95, draws=50)
     page = page_of(card, tmp_path)
     columns = [*zip(*page.tables["labels-0"][1:], strict=True)]
@@ -621,28 +622,28 @@ def test_intervals_have_one_form_in_a_column(tmp_path: Path) -> None:
 
 def test_examples_without_images_are_outlines(tmp_path: Path) -> None:
     page = page_of(ee.score(*tables("detection")), tmp_path)
-    drawn = re.findall(r'<svg class="picture lines" viewBox="0 0 (\d+) (\d+)"', page.html)
-    assert len(drawn) == page.html.count("<article")
+    sizes = re.findall(r'<svg class="picture lines" viewBox="0 0 (\d+) (\d+)"', page.html)
+    assert len(sizes) == page.html.count("<article")
     assert "data:image" not in page.html
     [box] = re.findall(r'<g class="missed"><rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)"',
                        page.html)[:1]  # fmt: skip
-    assert 0 <= float(box[0]) <= float(box[0]) + float(box[2]) <= float(drawn[0][0]) + 0.1
+    assert 0 <= float(box[0]) <= float(box[0]) + float(box[2]) <= float(sizes[0][0]) + 0.1
 
 
-def test_confusions_lead_to_examples(tmp_path: Path) -> None:
+def test_confusions_link_to_examples(tmp_path: Path) -> None:
     page = page_of(ee.score(*tables("classification")), tmp_path)
     links = re.findall(r'<a href="#(datum-[\d-]+)"><rect[^>]*><title>([^<]*)</title>', page.html)
     assert links
-    for target, said in links:
+    for target, title in links:
         article = page.html.split(f'aria-labelledby="{target}"')[1].split("</article>")[0]
-        actual, predicted = re.findall(r"of [\d,]+ (.*) predicted as (.*)$", said)[0]
+        actual, predicted = re.findall(r"of [\d,]+ (.*) predicted as (.*)$", title)[0]
         assert f"predicted {predicted}" in article
         assert f"True: {actual}" in article
 
 
-def test_names_that_people_know(tmp_path: Path) -> None:
-    found = lead(sections(ee.score(*tables("detection"))))
-    assert found.startswith("mAP50-95 (mAPAveragedOverIOUs) 0.")
+def test_common_names_of_metrics(tmp_path: Path) -> None:
+    text = lead(sections(ee.score(*tables("detection"))))
+    assert text.startswith("mAP50-95 (mAPAveragedOverIOUs) 0.")
     some = ee.score(*tables("detection"), iou_thresholds=[0.3, 0.4])
     assert lead(sections(some)).startswith("mAP30-40 (mAPAveragedOverIOUs)")
     assert lead(sections(ee.score(*tables("detection"), dialect="coco"))).startswith(
@@ -650,14 +651,14 @@ def test_names_that_people_know(tmp_path: Path) -> None:
     )
 
 
-def test_text_is_on_the_left(tmp_path: Path) -> None:
+def test_only_numbers_are_right_aligned(tmp_path: Path) -> None:
     before = ee.score(*tables("detection"))
     page = page_of(ee.score(worse(), tables("detection")[1]), tmp_path, baseline=before)
     for text in re.findall(r'<td class="n(?: [^"]*)?"[^>]*>([^<]+)</td>', page.html):
         assert re.search(r"\d|–", text), text
 
 
-def test_why_differences_are_not_tested_stands_with_the_verdict(tmp_path: Path) -> None:
+def test_the_verdict_states_why_differences_are_not_tested(tmp_path: Path) -> None:
     folder = EXAMPLES / "comparing"
     old, new, truth = (folder / f"{name}.parquet" for name in ("old", "new", "groundtruths"))
     before = ee.score(old, truth)

@@ -1,4 +1,4 @@
-"""Thumbnails: which file is taken, what it may weigh, and where boxes lie in it."""
+"""Thumbnails: lookup of files, formats, size limits, positions of boxes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evalengine.tasks.contents import Box, Boxes, PixelsWrong
 def write(
     path: Path, shape: tuple[int, int] = (60, 80), driver: str = "PNG", **more: Any
 ) -> np.ndarray[Any, Any]:
-    """An image of random pixels."""
+    """Write an image of random pixels."""
     dtype = more.pop("dtype", "uint8")
     bands = more.pop("bands", 3)
     palette = more.pop("palette", None)
@@ -100,7 +100,7 @@ def test_files_are_found_by_name_id_and_stem(
         ".",
     ],
 )
-def test_nothing_outside_the_folder_is_opened(
+def test_files_outside_the_folder_are_not_opened(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
@@ -167,7 +167,7 @@ def test_palettes_have_their_colours(tmp_path: Path) -> None:
     assert max(green.max(), blue.max()) < 10
 
 
-def test_files_that_are_no_images_are_told(tmp_path: Path) -> None:
+def test_files_that_are_no_images_are_noted(tmp_path: Path) -> None:
     (tmp_path / "7.png").write_bytes(b"<svg onload='x'/>")
     (tmp_path / "8.jpg").write_bytes(b"")
     write(tmp_path / "9.png")
@@ -217,26 +217,26 @@ def test_images_stay_within_the_budget(tmp_path: Path, monkeypatch: pytest.Monke
     assert note.startswith("8 images without")
 
 
-def test_boxes_lie_in_the_thumbnail(tmp_path: Path) -> None:
+def test_boxes_are_scaled_to_the_thumbnail(tmp_path: Path) -> None:
     write(tmp_path / "7.png", (600, 800))
-    found = [
+    boxes = [
         Box(label="<b>", outcome="tp", score=0.5, corners=(80.0, 60.0, 400.0, 300.0)),
         Box(label="c", outcome="missed", score=None, corners=(-50.0, 0.0, 4000.0, 30.0)),
     ]
-    content = Boxes(boxes=tuple(found), left_out=0, iou_threshold=0.5, score_threshold=0.1)
+    content = Boxes(boxes=tuple(boxes), left_out=0, iou_threshold=0.5, score_threshold=0.1)
     marks = one(tmp_path, content=content).pictures[0].marks  # type: ignore[union-attr]
     assert [(m.x, m.y, m.width, m.height) for m in marks] == [(32, 24, 128, 96), (0, 0, 320, 12)]
     assert [(m.label, m.outcome, m.score) for m in marks] == [
         ("<b>", "tp", 0.5),
         ("c", "missed", None),
     ]
-    # The boxes are of an image twice as large as the file.
+    # The boxes belong to an image twice as large as the file.
     marks = one(tmp_path, content=content, width=1600, height=1200).pictures[0].marks  # type: ignore[union-attr]
     assert (marks[0].x, marks[0].y, marks[0].width, marks[0].height) == (16, 12, 64, 48)
     assert len(set(DASHES.values())) == len(DASHES)
 
 
-def test_outlines_lie_in_the_thumbnail(tmp_path: Path) -> None:
+def test_outlines_are_scaled_to_the_thumbnail(tmp_path: Path) -> None:
     write(tmp_path / "7.png", (600, 800))
     rings = (((80.0, 60.0), (160.0, 60.0), (160.0, 600.0), (80.0, 60.0)),)
     small = (((32.0, 24.0), (64.0, 24.0), (64.0, 240.0), (32.0, 24.0)),)

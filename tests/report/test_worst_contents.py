@@ -1,4 +1,4 @@
-"""Contents of the worst datums: from the tally, or from inputs that are what they were."""
+"""Contents of the worst datums, from the tally or from unchanged inputs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def shown(card: Any, tables: Any = None, n: int = 50) -> AllShown:
 
 
 def saved(tmp_path: Path, ours: pl.DataFrame, theirs: pl.DataFrame | None, **options: Any) -> Any:
-    """A run of files, saved and loaded."""
+    """Score files, then save and load the run."""
     paths = [str(tmp_path / "ours.parquet")]
     ours.write_parquet(paths[0])
     if theirs is not None:
@@ -68,11 +68,11 @@ def joined(texts: Texts, side: str) -> str:
     return "".join(piece.text for piece in texts.pieces if piece.side in ("both", side))
 
 
-def test_texts_stand_beside_their_closest_reference(tmp_path: Path) -> None:
+def test_texts_are_aligned_with_their_closest_reference(tmp_path: Path) -> None:
     card = saved(tmp_path, *texts(), metrics=["WER"])
-    found = shown(card)
-    assert not found.lacking
-    by_id = {one.datum_id: one for one in found.datums}
+    result = shown(card)
+    assert not result.lacking
+    by_id = {one.datum_id: one for one in result.datums}
     assert set(by_id) == {IDS[0], IDS[2]}
     first = by_id[IDS[0]].content
     assert isinstance(first, Texts)
@@ -94,9 +94,9 @@ def test_texts_stand_beside_their_closest_reference(tmp_path: Path) -> None:
 def test_one_table_of_texts_by_row() -> None:
     table = pl.DataFrame({"text": ["a", "b", "c d"], "reference": [["a"], ["z", "b c"], ["q"]]})
     card = ee.score(table, metrics=["WER"])
-    found = shown(card, table)
-    assert [one.datum_id for one in found.datums] == [2, 1]
-    assert [joined(one.content, "reference") for one in found.datums] == ["q", "b c"]  # type: ignore[arg-type]
+    result = shown(card, table)
+    assert [one.datum_id for one in result.datums] == [2, 1]
+    assert [joined(one.content, "reference") for one in result.datums] == ["q", "b c"]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("change", ["touched", "grown", "gone"])
@@ -111,46 +111,46 @@ def test_changed_inputs_are_not_shown(tmp_path: Path, change: str) -> None:
         path.write_bytes(path.read_bytes() + b"x")
     else:
         path.unlink()
-    found = shown(card)
-    assert found.lacking.startswith(f"ground truths: {path} ")
-    assert ("is gone" if change == "gone" else "has changed since it was scored") in found.lacking
-    assert [one.content for one in found.datums] == [None, None]
-    assert {one.datum_id for one in found.datums} == {IDS[0], IDS[2]}
+    result = shown(card)
+    assert result.lacking.startswith(f"ground truths: {path} ")
+    assert ("is gone" if change == "gone" else "has changed since it was scored") in result.lacking
+    assert [one.content for one in result.datums] == [None, None]
+    assert {one.datum_id for one in result.datums} == {IDS[0], IDS[2]}
 
 
-def test_an_input_of_another_time_and_the_same_bytes_is_unchanged(tmp_path: Path) -> None:
+def test_the_modification_time_of_an_input_does_not_matter(tmp_path: Path) -> None:
     card = saved(tmp_path, *texts(), metrics=["WER"])
     os.utime(tmp_path / "theirs.parquet", (1, 1))
     assert not shown(card).lacking
 
 
-def test_tables_in_memory_can_be_handed_over() -> None:
+def test_tables_in_memory_can_be_passed() -> None:
     tables = texts()
     card = ee.score(*tables, metrics=["WER"])
     assert "give the tables" in shown(card).lacking
     assert isinstance(shown(card, tables).datums[0].content, Texts)
 
 
-def test_datums_that_tables_lack_show_nothing() -> None:
+def test_datums_missing_in_the_tables_have_no_contents() -> None:
     table = pl.DataFrame({"datum_id": [1, 2], "actual": ["a", "b"], "predicted": ["b", "a"]})
     card = ee.score(table)
-    found = contents(card, worst(tallied_of("run", card)), None, Tables(table.head(1)))
-    assert [one.content is None for one in found.datums] == [False, True]
+    result = contents(card, worst(tallied_of("run", card)), None, Tables(table.head(1)))
+    assert [one.content is None for one in result.datums] == [False, True]
     rows = table.drop("datum_id")
-    found = contents(
+    result = contents(
         card := ee.score(rows), worst(tallied_of("run", card)), None, Tables(rows.head(1))
     )
-    assert [one.content is None for one in found.datums] == [False, True]
+    assert [one.content is None for one in result.datums] == [False, True]
 
 
-def test_tables_that_are_others_are_refused_by_name() -> None:
+def test_other_tables_are_refused() -> None:
     card = ee.score(*texts(), metrics=["WER"])
-    found = shown(card, (pl.DataFrame({"datum_id": [1]}), texts()[1]))
-    assert "cannot be read" in found.lacking
-    assert found.datums[0].content is None
+    result = shown(card, (pl.DataFrame({"datum_id": [1]}), texts()[1]))
+    assert "cannot be read" in result.lacking
+    assert result.datums[0].content is None
 
 
-def test_ranked_lists_and_what_they_lack(tmp_path: Path) -> None:
+def test_ranked_lists_and_missing_documents(tmp_path: Path) -> None:
     n = DOCUMENTS + 10
     run = pl.DataFrame(
         {
@@ -166,8 +166,8 @@ def test_ranked_lists_and_what_they_lack(tmp_path: Path) -> None:
             "relevance": [1, 0, 1, 2],
         }
     )
-    found = shown(saved(tmp_path, run, judged))
-    (one,) = found.datums
+    result = shown(saved(tmp_path, run, judged))
+    (one,) = result.datums
     ranking = one.content
     assert isinstance(ranking, Ranking)
     assert [doc.document for doc in ranking.documents] == [f"d{i:02}" for i in range(DOCUMENTS)]
@@ -182,8 +182,8 @@ def test_ranked_lists_and_what_they_lack(tmp_path: Path) -> None:
 
 def test_lists_in_one_table() -> None:
     table = pl.DataFrame({"retrieved": [["a", "b"], ["c"]], "relevant": [["b", "q"], ["c"]]})
-    found = shown(ee.score(table), table)
-    (one,) = found.datums
+    result = shown(ee.score(table), table)
+    (one,) = result.datums
     assert one.datum_id == 0
     ranking = one.content
     assert isinstance(ranking, Ranking)
@@ -195,7 +195,7 @@ def test_lists_in_one_table() -> None:
 
 
 def boxes(n: int, score: float = 0.6) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """An image with n false positives, a hit, a crowd that is hit and a missed object; another."""
+    """Return two images; the first has n false positives, a hit, a crowd and a missed object."""
     place = {"xmin": 0.0, "ymin": 0.0, "xmax": 10.0, "ymax": 10.0}
     truths = pl.DataFrame(
         [
@@ -219,7 +219,7 @@ def boxes(n: int, score: float = 0.6) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 @pytest.mark.parametrize("declared", [False, True])
-def test_boxes_and_what_became_of_them(tmp_path: Path, declared: bool) -> None:
+def test_boxes_and_their_outcomes(tmp_path: Path, declared: bool) -> None:
     more = {}
     if declared:
         datums = pl.DataFrame({"datum_id": [7, 8], "file_name": ["x/7.png", None],
@@ -228,9 +228,9 @@ def test_boxes_and_what_became_of_them(tmp_path: Path, declared: bool) -> None:
         datums.write_parquet(tmp_path / "datums.parquet")
         more["datums"] = str(tmp_path / "datums.parquet")
     card = saved(tmp_path, *boxes(1), dialect="coco", **more)
-    found = shown(card)
-    assert not found.lacking
-    (one,) = found.datums
+    result = shown(card)
+    assert not result.lacking
+    (one,) = result.datums
     assert one.datum_id == 7
     content = one.content
     assert isinstance(content, Boxes)
@@ -251,8 +251,8 @@ def test_boxes_and_what_became_of_them(tmp_path: Path, declared: bool) -> None:
 def test_boxes_are_capped() -> None:
     tables = boxes(70, score=0.95)
     card = ee.score(*tables)
-    found = shown(card, tables)
-    content = next(one.content for one in found.datums if one.datum_id == 7)
+    result = shown(card, tables)
+    content = next(one.content for one in result.datums if one.datum_id == 7)
     assert isinstance(content, Boxes)
     assert len(content.boxes) == MOST_BOXES
     assert content.left_out == 70 + 3 - MOST_BOXES
@@ -266,7 +266,7 @@ def test_boxes_of_mapped_labels(tmp_path: Path) -> None:
 
 
 def _area(rings: tuple[Any, ...]) -> float:
-    """By the even-odd rule: of rings that do not cross, holes within the first."""
+    """Compute the area of a ring with holes."""
     sums = []
     for ring in rings:
         x, y = np.array(ring).T
@@ -326,44 +326,44 @@ def test_labels_come_from_the_tally_and_columns_from_the_inputs(tmp_path: Path) 
     assert content.left_out == 5
     assert content.truth == (("label", "l03"),)
     assert one.columns == {"camera": "n"}
-    again = contents(card, worst(tallied_of("run", card)))  # as of a run that keeps no tally
-    assert again.datums == (one,)
+    direct = contents(card, worst(tallied_of("run", card)))  # as for a run without a tally
+    assert direct.datums == (one,)
     (tmp_path / "ours.parquet").unlink()
-    found = shown(card)
-    assert found.lacking
-    assert found.datums[0].content == content
-    assert found.datums[0].columns == {}
+    result = shown(card)
+    assert result.lacking
+    assert result.datums[0].content == content
+    assert result.datums[0].columns == {}
 
 
 def test_rows_without_ids_are_found_by_their_number() -> None:
     table = pl.DataFrame({"actual": ["a", "b", "a"], "predicted": ["a", "a", "b"],
                           "note": ["x" * 500, "y" * 500, "z"]})  # fmt: skip
-    found = shown(ee.score(table), table)
-    assert [one.datum_id for one in found.datums] == [1, 2]
-    assert [one.columns for one in found.datums] == [{"note": "y" * 200}, {"note": "z"}]
-    labels = [one.content for one in found.datums]
+    result = shown(ee.score(table), table)
+    assert [one.datum_id for one in result.datums] == [1, 2]
+    assert [one.columns for one in result.datums] == [{"note": "y" * 200}, {"note": "z"}]
+    labels = [one.content for one in result.datums]
     assert [label.truth for label in labels] == [(("label", "b"),), (("label", "a"),)]  # type: ignore[union-attr]
 
 
-def test_rows_are_numbered_as_the_run_numbered_them(tmp_path: Path) -> None:
-    """Conditions leave rows out before they are numbered."""
+def test_rows_have_the_numbers_of_the_run(tmp_path: Path) -> None:
+    """Conditions are applied before rows are numbered."""
     n = 200
-    drawn = np.random.default_rng(0)
-    table = pl.DataFrame({"actual": drawn.choice(["a", "b"], n), "predicted": ["a"] * n,
-                          "cam": drawn.choice(["x", "y"], n)})  # fmt: skip
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame({"actual": rng.choice(["a", "b"], n), "predicted": ["a"] * n,
+                          "cam": rng.choice(["x", "y"], n)})  # fmt: skip
     table = table.with_columns(note=pl.format("{} of {}", pl.int_range(n), "actual"))
     card = saved(tmp_path, table, None, where="cam == 'x'")
-    kept = table.filter(pl.col("cam") == "x").with_row_index("row")
-    wrong = kept.filter(pl.col("actual") == "b")
-    found = shown(card)
-    assert {one.datum_id: one.columns["note"] for one in found.datums} == dict(
+    selected = table.filter(pl.col("cam") == "x").with_row_index("row")
+    wrong = selected.filter(pl.col("actual") == "b")
+    result = shown(card)
+    assert {one.datum_id: one.columns["note"] for one in result.datums} == dict(
         wrong.head(50).select("row", "note").rows()
     )
-    assert all(one.columns["note"].endswith("of b") for one in found.datums)
+    assert all(one.columns["note"].endswith("of b") for one in result.datums)
 
 
 def coco(tmp_path: Path) -> tuple[str, str]:
-    """Results and ground truths: the second image lacks its object, the first has it."""
+    """Write results and ground truths; only the first of two images has a prediction."""
     box = [10.0, 20.0, 50.0, 60.0]
     truths = {
         "images": [{"id": i, "file_name": f"im{i}.jpg", "width": 640, "height": 480}
@@ -381,9 +381,9 @@ def coco(tmp_path: Path) -> tuple[str, str]:
 
 def test_files_of_coco(tmp_path: Path) -> None:
     ee.score(*coco(tmp_path), dialect="coco").save(tmp_path / "run")
-    found = shown(ee.load(tmp_path / "run"))
-    assert not found.lacking
-    (one,) = found.datums
+    result = shown(ee.load(tmp_path / "run"))
+    assert not result.lacking
+    (one,) = result.datums
     assert (one.datum_id, one.file_name, one.width, one.height) == (5, "im5.jpg", 640, 480)
     assert isinstance(one.content, Boxes)
     (box,) = one.content.boxes
@@ -393,16 +393,16 @@ def test_files_of_coco(tmp_path: Path) -> None:
 def test_pixels_wrong_by_label() -> None:
     truth = np.zeros((4, 4), int)
     truth[:, 2:] = 1
-    said = np.zeros((4, 4), int)
-    said[0] = 2
+    predicted = np.zeros((4, 4), int)
+    predicted[0] = 2
     tables = [
-        pl.DataFrame({"datum_id": [5], "raster": [image.tolist()]}) for image in (said, truth)
+        pl.DataFrame({"datum_id": [5], "raster": [image.tolist()]}) for image in (predicted, truth)
     ]
-    found = shown(ee.score(*tables, metrics=["mIOU"]), tuple(tables))
-    content = found.datums[0].content
+    result = shown(ee.score(*tables, metrics=["mIOU"]), tuple(tables))
+    content = result.datums[0].content
     assert isinstance(content, PixelsWrong)
-    got = {one.label: (one.truth, one.missed, one.false) for one in content.labels}
-    assert got == {"0": (8, 2, 6), "1": (8, 8, 0), "2": (0, 0, 4)}
+    counts = {one.label: (one.truth, one.missed, one.false) for one in content.labels}
+    assert counts == {"0": (8, 2, 6), "1": (8, 8, 0), "2": (0, 0, 4)}
     assert content.labels[0].label in ("0", "1")
     assert content.size == (4, 4)
     assert _area(content.rings) == 10
@@ -425,12 +425,12 @@ def test_verdicts() -> None:
     assert [row[at] for row in content.rows] == ["b" * CHARACTERS, None]
 
 
-def test_nothing_wrong_shows_nothing() -> None:
+def test_a_run_without_errors_has_no_contents() -> None:
     table = pl.DataFrame({"actual": ["a"], "predicted": ["a"]})
     assert shown(ee.score(table)) == AllShown(datums=())
 
 
-def test_labels_of_the_page_have_no_control_characters(tmp_path):
+def test_control_characters_are_escaped(tmp_path):
     table = {"id": [1, 2], "actual": ["\u202eRTL\nx", "b"], "predicted": ["b", "\u202eRTL\nx"]}
     ee.score(table, task="classification").to_html(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
