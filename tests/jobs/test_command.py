@@ -45,7 +45,7 @@ def test_status_and_output(write: Write, capsys: pytest.CaptureFixture[str]) -> 
     assert "gates: 1 passed" in out
     assert " nightly: planned" in err
     assert " job: " not in err
-    assert run(capsys, path, "--quiet") == (0, "", "")  # cron mails what is printed
+    assert run(capsys, path, "--quiet") == (0, "", "")  # cron mails the output
     status, out, _ = run(capsys, path)
     assert status == 0
     assert out.startswith("nightly: finished before")
@@ -102,7 +102,7 @@ def test_temporary_failures_end_with_3(
 
 
 def test_quiet_runs_print_failures_only(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """Cron mails what is printed."""
+    """Cron mails the output."""
     assert run(capsys, str(write()), "--quiet") == (0, "", "")
     status, out, _ = run(capsys, str(write((">= 0.5", "> 1"))), "--quiet", "--force")
     assert status == 1

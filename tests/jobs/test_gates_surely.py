@@ -403,7 +403,7 @@ class TestNights:
 
     @pytest.mark.parametrize(("wrong", "status"), [(10, "passed"), (100, "failed")])
     def test_data_that_grew(self, job: Job, wrong: int, status: str) -> None:
-        """Common datums cancel; errors on the new datums alone fail the gate."""
+        """Common datums cancel; errors on only the new datums fail the gate."""
         base = planted.WRONG["base"]
         job("1", base)
         grown = range(planted.N + 100)

@@ -10,7 +10,7 @@ from merging.parts import Case, ids_of
 
 
 def sets(seed: int) -> Case:
-    """Draw a table with lists of labels per datum, some empty, or with a score per label."""
+    """Generate a table with lists of labels per datum, some empty, or with a score per label."""
     rng = np.random.default_rng(seed)
     ids, labels = ids_of(rng, 40), ["a", "b", "c"]
     n = len(ids)

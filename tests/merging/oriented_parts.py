@@ -11,7 +11,7 @@ DIALECTS = ("dota", "mmrotate", "detectron2")
 
 
 def oriented(seed: int) -> parts.Case:
-    """Draw the boxes of ``detection`` with angles."""
+    """Generate the boxes of ``detection`` with angles."""
     case = parts.detection(seed)
     rng = np.random.default_rng(seed)
     sides = []
@@ -29,7 +29,7 @@ def oriented(seed: int) -> parts.Case:
 
 
 def solid(seed: int) -> parts.Case:
-    """Draw the boxes of ``oriented`` with heights."""
+    """Generate the boxes of ``oriented`` with heights."""
     case = oriented(5 * (seed // 5))
     rng = np.random.default_rng(seed)
     sides = []
@@ -45,7 +45,7 @@ def solid(seed: int) -> parts.Case:
 
 
 def centres(seed: int) -> parts.Case:
-    """Draw the boxes of ``solid`` for nuScenes: velocities and attributes, some missing."""
+    """Generate the boxes of ``solid`` for nuScenes: velocities and attributes, some missing."""
     case = solid(2 * (seed // 2))
     rng = np.random.default_rng(seed)
     label = {"a": "barrier", "b": "traffic_cone", "x": "barrier"}
@@ -67,7 +67,7 @@ def centres(seed: int) -> parts.Case:
 
 
 def seen(seed: int) -> parts.Case:
-    """Draw 2-D or 3-D boxes for KITTI, with regions in the table of datums."""
+    """Generate 2-D or 3-D boxes for KITTI, with regions in the table of datums."""
     case = parts.detection(seed) if seed % 3 else solid(2 * (seed // 2))
     rng = np.random.default_rng(seed)
     names = dict(zip(("a", "b", "c", "x", "y", "zz"), ("Car", "Van", "Truck") * 2, strict=True))

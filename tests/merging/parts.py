@@ -171,7 +171,7 @@ DETECTION_DIALECTS = (
 
 
 def detection(seed: int) -> Case:
-    """Draw boxes on a small grid, with ties, crowds, one-sided labels and datums without rows."""
+    """Generate boxes on a small grid: ties, crowds, one-sided labels, datums without rows."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 9)
     labels = rng.choice([["a", "b", "c"], ["x", "y", "zz"]])
@@ -228,7 +228,7 @@ def of_any_geometry() -> list[str]:
 
 
 def keypoints(seed: int) -> Case:
-    """Draw instances of five keypoints with two labels, ties, crowds and empty instances."""
+    """Generate instances of five keypoints with two labels, ties, crowds and empty instances."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 9)
 
@@ -269,7 +269,7 @@ def keypoints(seed: int) -> Case:
 
 
 def classification(seed: int) -> Case:
-    """Draw scored labels with several label keys, ties, weights, missing rows, declared labels."""
+    """Generate scored labels with label keys, ties, weights, missing rows, declared labels."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 14)
     keys, labels = ["k", "m"], ["a", "b", "c"]
@@ -322,7 +322,7 @@ def _classification_metrics(*, several: bool, weighted: bool) -> list[str]:
 
 
 def binary(seed: int) -> Case:
-    """Draw one table with a score of the positive label, a predicted label, or score columns."""
+    """Generate one table: a score of the positive label, a predicted label, or score columns."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 40)
     n = len(ids)
@@ -350,7 +350,7 @@ def binary(seed: int) -> Case:
 
 
 def retrieval(seed: int) -> Case:
-    """Draw runs and judgments with ties and one-sided queries."""
+    """Generate runs and judgments with ties and one-sided queries."""
     rng = np.random.default_rng(seed)
     ids = pl.Series([f"q{i}" for i in rng.permutation(10)])
 
@@ -372,7 +372,7 @@ def retrieval(seed: int) -> Case:
 
 
 def lists(seed: int) -> Case:
-    """Draw a table of retrieved and relevant lists, some empty."""
+    """Generate a table of retrieved and relevant lists, some empty."""
     rng = np.random.default_rng(seed)
     ids = pl.Series([f"q{i}" for i in rng.permutation(10)])
     table = pl.DataFrame(
@@ -388,7 +388,7 @@ def lists(seed: int) -> Case:
 
 
 def text(seed: int) -> Case:
-    """Draw short texts, in two tables or one."""
+    """Generate short texts, in two tables or one."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 8)
 
@@ -408,7 +408,7 @@ def text(seed: int) -> Case:
 
 
 def judged(seed: int) -> Case:
-    """Draw verdicts, some with unknown words or with a status that occurs in one part only."""
+    """Generate verdicts, some with unknown words or with a status that occurs in one part only."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 9)
     rows = [
@@ -430,7 +430,7 @@ def judged(seed: int) -> Case:
 
 
 def values(seed: int) -> Case:
-    """Draw values of two metrics, some missing or repeated, with weights."""
+    """Generate values of two metrics, some missing or repeated, with weights."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 9)
     rows = [
@@ -453,7 +453,7 @@ def values(seed: int) -> Case:
 
 
 def preferences(seed: int) -> Case:
-    """Draw comparisons of models with ties; a part may not contain all models."""
+    """Generate comparisons of models with ties; a part may not contain all models."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 9)
     rows = []
@@ -467,7 +467,7 @@ def preferences(seed: int) -> Case:
 
 
 def agents(seed: int) -> Case:
-    """Draw trajectories of two tools, in two tables of calls or in lists."""
+    """Generate trajectories of two tools, in two tables of calls or in lists."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 9)
     options = {"argument_rules": {"x": "0.5"}, "tools": ["a"]}
@@ -495,7 +495,7 @@ def agents(seed: int) -> Case:
 
 
 def segmentation(seed: int) -> Case:
-    """Draw label maps with a background, with one label key or two."""
+    """Generate label maps with a background, with one label key or two."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 7)
     keyed = rng.random() < 0.5
@@ -529,7 +529,7 @@ def segmentation(seed: int) -> Case:
 
 
 def panoptic(seed: int) -> Case:
-    """Draw segments of things and stuff, with void, crowds and one-sided images."""
+    """Generate segments of things and stuff, with void, crowds and one-sided images."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 7)
 

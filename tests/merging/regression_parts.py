@@ -12,7 +12,7 @@ from evalengine import metrics
 
 
 def regression(seed: int) -> Case:
-    """Draw numbers of many magnitudes with ties, of one target or two, in two tables or one."""
+    """Generate numbers of many magnitudes with ties, of one target or two, in two tables or one."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 12)
     keys = ["price", "size"][: rng.integers(1, 3)]

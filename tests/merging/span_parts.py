@@ -31,7 +31,7 @@ def _slices(ids: pl.Series, rng: np.random.Generator) -> pl.DataFrame:
 
 
 def entities(seed: int) -> Case:
-    """Draw entities, some repeated, overlapping or empty; some datums have none."""
+    """Generate entities, some repeated, overlapping or empty; some datums have none."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 9)
     names = [name for name in metrics.names("spans") if name not in RANKED]
@@ -47,7 +47,7 @@ def entities(seed: int) -> Case:
 
 
 def segments(seed: int) -> Case:
-    """Draw segments with tied scores."""
+    """Generate segments with tied scores."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 9)
     truths = _side(rng, ids, 30)

@@ -31,7 +31,7 @@ CASES: dict[str, tuple[str, Callable[[int], parts.Case]]] = {
     "segments": ("spans", span_parts.segments),
     "agents": ("agents", parts.agents),
 }
-"""Name -> task and function that draws its tables."""
+"""Name -> task and function that generates its tables."""
 
 _SLOW = {
     "keypoints", "oriented", "solid", "centres", "seen", "sets", "segmentation", "lists", "judged",

@@ -24,7 +24,7 @@ IOU = 0.5
 
 
 def ranked(rng: np.random.Generator, n_labels: int) -> Ranked:
-    """Draw ranked rows: labels without rows, scores that are mostly equal or all different."""
+    """Generate ranked rows: labels without rows, scores that are mostly equal or all different."""
     n, m = rng.integers(0, 40, (2, n_labels)) * (rng.random((2, n_labels)) < 0.8)
     start, gt_start = np.r_[0, np.cumsum(n)], np.r_[0, np.cumsum(m)]
     kinds = int(rng.choice([1, 3, 1000]))

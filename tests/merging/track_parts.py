@@ -12,7 +12,7 @@ from evalengine import metrics
 
 
 def tracking(seed: int) -> Case:
-    """Draw objects that move on a small grid, where ties are common, and their tracks."""
+    """Generate objects that move on a small grid, where ties are common, and their tracks."""
     rng = np.random.default_rng(seed)
     ids = ids_of(rng, 7)
     truth: list[tuple[Any, ...]] = []

@@ -127,6 +127,6 @@ def test_all_rows_with_one_label(
 
 def test_a_label_with_only_ground_truths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch)
-    predictions, truths = boxes(40)  # 24 ground truths of a label: more than a group holds
+    predictions, truths = boxes(40)  # 24 ground truths per label, more than a group
     few = predictions.filter(pl.col("label_value") == 1)
     same_as_in_memory(Case((few, truths), {}), "detection", tmp_path)

@@ -59,7 +59,7 @@ def _tolerances(name: str, truth: np.ndarray) -> dict[str, float]:
 
 
 def random_table(seed: int, *, positive: bool) -> pl.DataFrame:
-    """Draw two targets: ties, integers, tiny and huge values, constants, perfect predictions."""
+    """Generate two targets: ties, integers, tiny and huge values, constants, perfect values."""
     rng = np.random.default_rng(seed)
     n = int(rng.choice([2, 3, 5, 20, 60]))
     columns: dict[str, Any] = {"datum_id": np.arange(n)}

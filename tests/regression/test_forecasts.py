@@ -22,7 +22,7 @@ COLUMNS = {"model": "prediction"}
 
 
 def random_tables(seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Draw training and forecast rows of series of different lengths, shuffled."""
+    """Generate training and forecast rows of series of different lengths, shuffled."""
     rng = np.random.default_rng(seed)
     train, rows = [], []
     for series in range(int(rng.integers(1, 5))):

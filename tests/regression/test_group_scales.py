@@ -12,7 +12,7 @@ NAMES = ["MAE", "MSE", "R2", "Pearson"]
 
 
 def of_two(large: int, small: int) -> pl.DataFrame:
-    """Draw rows of two groups with magnitudes 1e9 and 1e-5."""
+    """Generate rows of two groups with magnitudes 1e9 and 1e-5."""
     rng = np.random.default_rng(5)
     size = np.repeat([1e9, 1e-5], [large, small])
     target = rng.normal(size=size.size) * size

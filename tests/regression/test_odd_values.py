@@ -100,7 +100,7 @@ UNITLESS = ["MAPE", "SMAPE", "WAPE", "R2", "ExplainedVariance", "Pearson", "Conc
 
 
 def _in_units(power: int) -> pl.DataFrame:
-    """Draw rows of three targets, all multiplied by a power of 2."""
+    """Generate rows of three targets, all multiplied by a power of 2."""
     rng = np.random.default_rng(7)
     target = rng.normal(size=60)
     values = {

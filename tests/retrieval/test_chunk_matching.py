@@ -42,7 +42,7 @@ CHUNKS = st.builds(
 
 @st.composite
 def queries(draw):
-    """Draw chunks and originals; some contain a chunk or a part of it, plain or as JSON."""
+    """Generate chunks and originals; some contain a chunk or a part of it, plain or as JSON."""
     made = []
     for _ in range(draw(st.integers(1, 3))):
         chunks = draw(st.lists(CHUNKS, max_size=4))
