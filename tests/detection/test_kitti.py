@@ -24,7 +24,7 @@ from evalengine.executors.pools import Threads
 from evalengine.schemas.option_values import make_options
 
 SETS = int(os.environ.get("EVALENGINE_KITTI", "5"))
-SIMILARITIES: dict[str, kitti.Alike] = {
+SIMILARITIES: dict[str, kitti.Similarity] = {
     "bbox": kitti.iou_2d,
     "bev": lambda one, two: iou_bev(one["box3d"], two["box3d"]),
     "3d": lambda one, two: iou_3d(one["box3d"], two["box3d"]),

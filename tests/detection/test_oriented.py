@@ -42,7 +42,7 @@ def test_coco_by_shapely() -> None:
         if not {*predictions["datum_id"]} & {*truths["datum_id"]}:
             continue
         expected = run(predictions, truths)
-        if expected.near:
+        if expected.near_threshold:
             continue
         result = ee.score(predictions, truths, task="detection", **COCO).to_coco()
         assert result["stats"] == expected.stats.tolist()

@@ -505,8 +505,8 @@ def segmentation(seed: int) -> Case:
             shape = (4, 5)
             plain = rng.random() < 0.3
             truth = np.zeros(shape, int) if plain else rng.integers(0, 4, shape)
-            found = np.where(rng.random(shape) < 0.7, truth, 0 if plain else rng.integers(0, 4))
-            rows.append({"datum_id": datum, "label_key": key, "truth": truth, "found": found})
+            predicted = np.where(rng.random(shape) < 0.7, truth, 0 if plain else rng.integers(0, 4))
+            rows.append({"datum_id": datum, "label_key": key, "truth": truth, "found": predicted})
 
     def side(name: str) -> pl.DataFrame:
         made: dict[str, Any] = {

@@ -13,15 +13,15 @@ NEIGHBOUR = {"Car": "Van", "Pedestrian": "Person_sitting"}
 POSITIONS = 41
 
 Row = dict[str, Any]
-Alike = Callable[[Row, Row], float]
+Similarity = Callable[[Row, Row], float]
 
 
 class Image(NamedTuple):
     """Rows of one image in file order; ``kind`` per row is 1 if ignored and 0 if counted."""
 
-    found: list[Row]
+    predictions: list[Row]
     truth: list[Row]
-    found_kind: list[int]
+    predicted_kind: list[int]
     truth_kind: list[int]
     regions: list[Row]
 
@@ -37,7 +37,7 @@ def iou_2d(one: Row, two: Row, share: bool = False) -> float:
     return float(shared / area if share else shared / (area + other - shared))
 
 
-def image(found: Sequence[Row], truth: Sequence[Row], label: str, difficulty: str) -> Image:
+def image(predictions: Sequence[Row], truth: Sequence[Row], label: str, difficulty: str) -> Image:
     """Select ground truths of the label and its neighbour, detections of the label, small ones."""
     truths, truth_kind = [], []
     for row in truth:
@@ -49,58 +49,60 @@ def image(found: Sequence[Row], truth: Sequence[Row], label: str, difficulty: st
         if row["label_value"] in (label, NEIGHBOUR.get(label)):
             truths.append(row)
             truth_kind.append(int(hard or row["label_value"] != label))
-    founds, found_kind = [], []
-    for row in found:
+    selected, predicted_kind = [], []
+    for row in predictions:
         small = row["ymax"] - row["ymin"] < HEIGHT[difficulty]
         if small or row["label_value"] == label:
-            founds.append(row)
-            found_kind.append(int(small))
+            selected.append(row)
+            predicted_kind.append(int(small))
     regions = [row for row in truth if row["label_value"] == "DontCare"]
-    return Image(founds, truths, found_kind, truth_kind, regions)
+    return Image(selected, truths, predicted_kind, truth_kind, regions)
 
 
-def hits(one: Image, alike: Alike, least: float) -> list[float]:
+def hits(one: Image, similarity_of: Similarity, least: float) -> list[float]:
     """Return scores of true positives if each ground truth takes the best score."""
-    used = [False] * len(one.found)
+    used = [False] * len(one.predictions)
     scores = []
     for truth, kind in zip(one.truth, one.truth_kind, strict=True):
         best = None
-        for j, row in enumerate(one.found):
-            better = best is None or row["score"] > one.found[best]["score"]
-            if not used[j] and better and alike(row, truth) > least:
+        for j, row in enumerate(one.predictions):
+            better = best is None or row["score"] > one.predictions[best]["score"]
+            if not used[j] and better and similarity_of(row, truth) > least:
                 best = j
         if best is not None:
             used[best] = True
-            if kind == 0 and one.found_kind[best] == 0:
-                scores.append(one.found[best]["score"])
+            if kind == 0 and one.predicted_kind[best] == 0:
+                scores.append(one.predictions[best]["score"])
     return scores
 
 
-def counts(one: Image, alike: Alike, least: float, lowest: float, regions: bool) -> list[float]:
+def counts(
+    one: Image, similarity_of: Similarity, least: float, lowest: float, regions: bool
+) -> list[float]:
     """Count true and false positives from a score on, and sum the similarity of angles."""
-    free = [row["score"] >= lowest for row in one.found]
-    used = [False] * len(one.found)
+    free = [row["score"] >= lowest for row in one.predictions]
+    used = [False] * len(one.predictions)
     true, similarity = 0, 0.0
     for truth, kind in zip(one.truth, one.truth_kind, strict=True):
         best, most, spare = None, 0.0, False
-        for j, row in enumerate(one.found):
-            overlap = alike(row, truth)
+        for j, row in enumerate(one.predictions):
+            overlap = similarity_of(row, truth)
             if used[j] or not free[j] or overlap <= least:
                 continue
-            if one.found_kind[j] == 0 and (overlap > most or spare):
+            if one.predicted_kind[j] == 0 and (overlap > most or spare):
                 best, most, spare = j, overlap, False
-            elif one.found_kind[j] == 1 and best is None:
+            elif one.predicted_kind[j] == 1 and best is None:
                 best, spare = j, True
         if best is None:
             continue
         used[best] = True
-        if kind == 0 and one.found_kind[best] == 0:
+        if kind == 0 and one.predicted_kind[best] == 0:
             true += 1
-            difference = truth.get("alpha", 0.0) - one.found[best].get("alpha", 0.0)
+            difference = truth.get("alpha", 0.0) - one.predictions[best].get("alpha", 0.0)
             similarity += (1 + math.cos(difference)) / 2
     wrong = 0
-    for j, row in enumerate(one.found):
-        if one.found_kind[j] == 0 and free[j] and not used[j]:
+    for j, row in enumerate(one.predictions):
+        if one.predicted_kind[j] == 0 and free[j] and not used[j]:
             inside = regions and any(iou_2d(row, box, share=True) > least for box in one.regions)
             wrong += not inside
     return [true, wrong, similarity]
@@ -125,15 +127,15 @@ def evaluate(
     label: str,
     difficulty: str,
     least: float,
-    alike: Alike = iou_2d,
+    similarity_of: Similarity = iou_2d,
 ) -> tuple[list[float], list[float], int]:
     """Compute precision and orientation similarity at 41 positions, and count ground truths."""
-    every = [image(found, truth, label, difficulty) for found, truth in images]
+    every = [image(predictions, truth, label, difficulty) for predictions, truth in images]
     sought = sum(one.truth_kind[i] == 0 for one in every for i in range(len(one.truth)))
-    scores = [score for one in every for score in hits(one, alike, least)]
+    scores = [score for one in every for score in hits(one, similarity_of, least)]
     made: list[list[float]] = [[0.0] * POSITIONS for _ in range(2)]
     for at, lowest in enumerate(score_positions(scores, sought)):
-        each = [counts(one, alike, least, lowest, alike is iou_2d) for one in every]
+        each = [counts(one, similarity_of, least, lowest, similarity_of is iou_2d) for one in every]
         true, wrong, similarity = (sum(column) for column in zip(*each, strict=True))
         if true + wrong:
             made[0][at] = true / (true + wrong)

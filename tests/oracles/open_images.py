@@ -11,13 +11,13 @@ Truth = tuple[Box, bool, bool]
 """Box, difficult (bool), group (bool)."""
 
 
-def share(found: Box, group: Box) -> float:
+def share(box: Box, group: Box) -> float:
     """Compute the share of a prediction's area inside a group's box."""
-    w = min(found[2], group[2]) - max(found[0], group[0])
-    h = min(found[3], group[3]) - max(found[1], group[1])
+    w = min(box[2], group[2]) - max(box[0], group[0])
+    h = min(box[3], group[3]) - max(box[1], group[1])
     if w <= 0 or h <= 0:
         return 0.0
-    return w * h / ((found[2] - found[0]) * (found[3] - found[1]))
+    return w * h / ((box[2] - box[0]) * (box[3] - box[1]))
 
 
 def best(values: Sequence[float]) -> int:
@@ -26,19 +26,19 @@ def best(values: Sequence[float]) -> int:
 
 
 def of_image(
-    found: Sequence[tuple[float, Box]], truths: Sequence[Truth], iou: float, weight: int
+    predictions: Sequence[tuple[float, Box]], truths: Sequence[Truth], iou: float, weight: int
 ) -> list[tuple[float, bool]]:
     """Match one image; return (score, hit) of counted predictions by descending score.
 
     Args:
-        found: scores and boxes of one class.
+        predictions: scores and boxes of one class.
         truths: ground truths of the class.
         iou: threshold.
         weight: weight of groups, 0 or 1. With 1, the best prediction in a group is a hit.
     """
     single = [truth for truth in truths if not truth[2]]
     groups = [truth for truth in truths if truth[2]]
-    ordered = sorted((one for one in found if valid(one[1])), key=lambda one: -one[0])
+    ordered = sorted((one for one in predictions if valid(one[1])), key=lambda one: -one[0])
     right: list[bool | None] = [False] * len(ordered)
     taken: set[int] = set()
     for i, (_, box) in enumerate(ordered):
@@ -72,7 +72,7 @@ def valid(box: Box) -> bool:
 
 
 def average_precision(
-    found: dict[Any, list[tuple[float, Box]]],
+    predictions: dict[Any, list[tuple[float, Box]]],
     truths: dict[Any, list[Truth]],
     iou: float,
     *,
@@ -82,7 +82,7 @@ def average_precision(
     """Compute AP of one class; None without ground truths.
 
     Args:
-        found: predictions by image.
+        predictions: predictions by image.
         truths: ground truths by image.
         iou: threshold.
         weight: weight of groups.
@@ -95,9 +95,9 @@ def average_precision(
     if not n:
         return None
     entries = []
-    for image in sorted(found):
+    for image in sorted(predictions):
         if verified is None or image in verified or truths.get(image):
-            entries += of_image(found[image], truths.get(image, []), iou, weight)
+            entries += of_image(predictions[image], truths.get(image, []), iou, weight)
     tp = fp = 0
     points = []
     for _, hit in sorted(entries, key=lambda one: -one[0]):

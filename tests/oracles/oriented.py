@@ -58,12 +58,12 @@ class OrientedEval(COCOeval):  # type: ignore[misc]  # pycocotools has no types
     """COCOeval with a similarity of the annotations' ``obb``.
 
     Attributes:
-        alike: similarity of a detection and a ground truth, which may be a crowd.
-        near: True if an IoU is so close to a threshold that rounding decides.
+        similarity: function of a detection and a ground truth, which may be a crowd.
+        near_threshold: True if an IoU is so close to a threshold that rounding decides.
     """
 
-    alike: Callable[[Any, Any, bool], float] = staticmethod(iou)
-    near = False
+    similarity: Callable[[Any, Any, bool], float] = staticmethod(iou)
+    near_threshold = False
 
     def computeIoU(self, imgId: Any, catId: Any) -> Any:
         gts, dts = self._gts[imgId, catId], self._dts[imgId, catId]
@@ -74,9 +74,9 @@ class OrientedEval(COCOeval):  # type: ignore[misc]  # pycocotools has no types
         ious = np.zeros((len(dts), len(gts)))
         for i, d in enumerate(dts):
             for j, g in enumerate(gts):
-                ious[i, j] = self.alike(d["obb"], g["obb"], bool(g["iscrowd"]))
+                ious[i, j] = self.similarity(d["obb"], g["obb"], bool(g["iscrowd"]))
         gap = np.abs(ious[..., None] - self.params.iouThrs)
-        self.near |= bool(((gap < 1e-9) & (ious[..., None] != 1.0)).any())
+        self.near_threshold |= bool(((gap < 1e-9) & (ious[..., None] != 1.0)).any())
         return ious
 
 
@@ -104,21 +104,23 @@ def _dataset(frame: pl.DataFrame, datums: list[Any], labels: list[Any]) -> Any:
 
 
 def run(
-    predictions: pl.DataFrame, truths: pl.DataFrame, alike: Callable[[Any, Any, bool], float] = iou
+    predictions: pl.DataFrame,
+    truths: pl.DataFrame,
+    similarity: Callable[[Any, Any, bool], float] = iou,
 ) -> OrientedEval:
     """Run the evaluation.
 
     Args:
         predictions: datum_id, label_value, score and obb, whose angle is in radians, clockwise.
         truths: the same columns without score; area and iscrowd are optional.
-        alike: see :class:`OrientedEval`.
+        similarity: see :class:`OrientedEval`.
     """
     datums = sorted({*predictions["datum_id"], *truths["datum_id"]})
     labels = sorted({*predictions["label_value"], *truths["label_value"]})
     with contextlib.redirect_stdout(io.StringIO()):
         sides = (_dataset(side, datums, labels) for side in (truths, predictions))
         evaluation = OrientedEval(*sides, "bbox")
-        evaluation.alike = alike
+        evaluation.similarity = similarity
         evaluation.evaluate()
         evaluation.accumulate()
         evaluation.summarize()

@@ -142,11 +142,11 @@ def accuracy(hits: list[bool]) -> float:
 
 def compatibility(docs: List, golds: list[float]) -> float:
     """Compute the overlap with the ideal, in which missing documents are last among equals."""
-    found = [(-d, r) for r, d in enumerate(docs) if d is not None and d > 0]
+    ranked = [(-d, r) for r, d in enumerate(docs) if d is not None and d > 0]
     rest = [d for d in golds if d > 0]
-    for minus, _ in found:
+    for minus, _ in ranked:
         rest.remove(-minus)
-    ideal = [r for _, r in sorted(found + [(-d, 10**6 + i) for i, d in enumerate(rest)])]
+    ideal = [r for _, r in sorted(ranked + [(-d, 10**6 + i) for i, d in enumerate(rest)])]
     ranking = list(range(len(docs)))
 
     def overlap(a: list[int], b: list[int]) -> float:
@@ -186,18 +186,18 @@ def binary(docs: List, golds: list[float], level: float | None, chosen: Settings
     out = {}
     for k in (*chosen.k, None):
         depth, top = (n, hits) if k is None else (k, hits[:k])
-        found = sum(top)
+        hit_count = sum(top)
         if chosen.rules.averaged_over_retrieved:
-            out["MAP", (), k] = over(average_precision(top), found)
+            out["MAP", (), k] = over(average_precision(top), hit_count)
         else:
             out["MAP", (), k] = over(average_precision(top), many)
-        out["MRR", (), k] = 1 / (top.index(True) + 1) if found else 0.0
-        out["P", (), k] = over(found, depth)
-        out["Recall", (), k] = over(found, many)
-        out["F1", (), k] = over(2 * found, depth + many)
-        out["Success", (), k] = float(found > 0)
+        out["MRR", (), k] = 1 / (top.index(True) + 1) if hit_count else 0.0
+        out["P", (), k] = over(hit_count, depth)
+        out["Recall", (), k] = over(hit_count, many)
+        out["F1", (), k] = over(2 * hit_count, depth + many)
+        out["Success", (), k] = float(hit_count > 0)
         out["Accuracy", (), k] = accuracy(top)
-        out["RelativePrecision", (), k] = over(found, min(depth, many))
+        out["RelativePrecision", (), k] = over(hit_count, min(depth, many))
         if not chosen.rules.graded_persistence:
             out["RBP", (), k] = (1 - p) * sum(p**r for r, hit in enumerate(top) if hit)
     out["RPrecision", (), None] = over(sum(hits[:many]), many)

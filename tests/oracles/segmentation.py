@@ -10,10 +10,10 @@ Pixel = tuple[Any, Any]
 """True and predicted label; None for the background."""
 
 
-def pairs(truth: Any, found: Any, ignore: int | None, background: int | None) -> Counter[Pixel]:
+def pairs(truth: Any, predicted: Any, ignore: int | None, background: int | None) -> Counter[Pixel]:
     """Count the pairs of labels in the pixels of two label maps."""
     counts: Counter[Pixel] = Counter()
-    for line, other in zip(truth.tolist(), found.tolist(), strict=True):
+    for line, other in zip(truth.tolist(), predicted.tolist(), strict=True):
         for t, p in zip(line, other, strict=True):
             if t != ignore or ignore is None:
                 counts[None if t == background else t, None if p == background else p] += 1
@@ -35,16 +35,16 @@ def labels_in(counts: Counter[Pixel]) -> list[Any]:
 
 def of_label(counts: Counter[Pixel], label: Any) -> dict[str, float | None]:
     truth = sum(n for (t, _), n in counts.items() if t == label)
-    found = sum(n for (_, p), n in counts.items() if p == label)
+    predicted = sum(n for (_, p), n in counts.items() if p == label)
     right = counts[label, label]
     return {
-        "IOU": over(right, truth + found - right),
-        "Precision": over(right, found),
+        "IOU": over(right, truth + predicted - right),
+        "Precision": over(right, predicted),
         "Recall": over(right, truth),
-        "F1": over(2 * right, truth + found),
-        "Dice": over(2 * right, truth + found),
+        "F1": over(2 * right, truth + predicted),
+        "Dice": over(2 * right, truth + predicted),
         "truth": truth,
-        "found": found,
+        "found": predicted,
         "right": right,
     }
 

@@ -59,12 +59,12 @@ def of_counts(counts: Counts, dialect: str, declared: list[Any] | None, ignored:
         each = [of_label(counts, label) for label in chosen]
         macro = mean(filled(one[metric], dialect) for one in each)
         made["mIOU" if metric == "IOU" else metric, () if metric == "IOU" else ("macro",)] = macro
-        right, found, truth = (sum(o[n] for o in each) for n in ("right", "found", "truth"))
+        right, predicted, truth = (sum(o[n] for o in each) for n in ("right", "found", "truth"))
         micro = {
-            "IOU": over(right, truth + found - right),
-            "Precision": over(right, found),
+            "IOU": over(right, truth + predicted - right),
+            "Precision": over(right, predicted),
             "Recall": over(right, truth),
-        }.get(metric, over(2 * right, truth + found))
+        }.get(metric, over(2 * right, truth + predicted))
         if micro is None and (
             dialect in ZERO_FILLED or (dialect, metric) == ("torchmetrics", "IOU")
         ):

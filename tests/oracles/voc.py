@@ -47,7 +47,7 @@ def overlap(a: Box, b: Box, pixel: float) -> float:
 
 
 def average_precision(
-    found: Sequence[tuple[Any, float, Box]],
+    predictions: Sequence[tuple[Any, float, Box]],
     truths: Sequence[tuple[Any, Box, bool]],
     iou: float,
     rules: VocRules,
@@ -56,7 +56,7 @@ def average_precision(
     """Compute AP of one class; None without an object that is not difficult.
 
     Args:
-        found: image, score and box per prediction; equal scores keep this order.
+        predictions: image, score and box per prediction; equal scores keep this order.
         truths: image, box and difficult (bool).
         iou: threshold.
         rules: rules of the evaluator.
@@ -67,14 +67,14 @@ def average_precision(
         return None
     if rules.decimals is not None:
         s, c = rules.decimals
-        found = [
+        predictions = [
             (image, float(f"{score:.{s}f}"), tuple(float(f"{x:.{c}f}") for x in box))  # type: ignore[misc]
-            for image, score, box in found
+            for image, score, box in predictions
         ]
     taken: set[int] = set()
     tp = fp = 0
     points = []
-    for image, _, box in sorted(found, key=lambda one: -one[1]):
+    for image, _, box in sorted(predictions, key=lambda one: -one[1]):
         best, at = 0.0, -1
         for i, (where, other, _) in enumerate(truths):
             if where == image and shared(box, other, rules.pixel) > best:
