@@ -1,6 +1,6 @@
 """Populations with known values, and samples of them, for benchmarks/interval_coverage.py.
 
-Either every value follows from the distribution of rows, or the population is finite, its values
+Either every value follows from the distribution of rows, or the population is finite. Then values
 are computed from all of it, and samples are taken from it with replacement. All random numbers come
 from the given NumPy generator.
 """

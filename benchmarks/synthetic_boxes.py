@@ -72,7 +72,7 @@ def draw_objects(
     """Make objects for images with `per_image` [n_images] objects and `size` [n_images, 2] pixels.
 
     About half of an image's objects share the class of its first one (a crowd of people, a row
-    of cars), which gives the many boxes per image and class that real data has. Corners are
+    of cars). This gives many boxes per image and class, as in real data. Corners are
     rounded to `digits` decimals, as annotation tools write them.
     """
     image = np.repeat(np.arange(len(per_image)), per_image)

@@ -3,7 +3,7 @@
     python examples/making/make_agents.py [FOLDER]
 
 The expected calls look up, book and confirm a trip. The agent `quick` skips the check of dates more
-often than `careful`, and both sometimes search twice, write cities in lower case or miss a price by
+often than `careful`. Both sometimes search twice, write cities in lower case or miss a price by
 less than one percent. Seeded.
 """
 
