@@ -86,10 +86,10 @@ def measured(cell: str, sets: int, nights: int) -> dict[str, float]:
             counts = counted(value, (0.0, 1.0)) if of == "datums" else None
             kept.append(Night(float(np.mean(value)), counts))
             found = look(kept, LEVEL)
-            if found.ends is not None:
-                above |= found.ends[0] > truth
-                below |= found.ends[1] < truth
-                if found.ends[0] > truth - MARGIN:
+            if found.bounds is not None:
+                above |= found.bounds[0] > truth
+                below |= found.bounds[1] < truth
+                if found.bounds[0] > truth - MARGIN:
                     passed = min(passed, night)
         high.append(above)
         low.append(below)

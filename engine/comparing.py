@@ -387,7 +387,7 @@ def _lacking(
         shown = ", ".join(f"{name} {count:,}" for name, count in comparison.unanswered.items())
         return [
             f"only the {count_of(comparison.n, 'datum')} predicted by all runs are compared, since"
-            f" means are over these (missing: {shown}){rule.way}. Skipping hard datums does not"
+            f" means are over these (missing: {shown}){rule.advice}. Skipping hard datums does not"
             " make a run better."
         ], max(comparison.unanswered.values()) >= MANY * comparison.n
     if rule is not None and rule.leaves(plan.settings):

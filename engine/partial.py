@@ -387,7 +387,7 @@ class Tally:
             findings: list[Any] = [
                 msgspec.convert(one.findings, by_rows.findings) for one in self._facts
             ]
-            plan, late_notes = planner.fitted_late(plan, by_rows.together(findings))
+            plan, late_notes = planner.fitted_late(plan, by_rows.merge(findings))
             notes += late_notes
         merged = self._whole(ready)
         notes += check_common_ids(heads, ready)

@@ -514,7 +514,7 @@ def unanswered(plan: planner.Plan, notes: Sequence[Note]) -> list[Note]:
         return [*notes]
     way = " Their ground truths count as missed."
     if rule is not None:
-        way = f" Means skip them, so they may be too high{rule.way}."
+        way = f" Means skip them, so they may be too high{rule.advice}."
     result = []
     for note in notes:
         if note.kind in _EXPLAINED:

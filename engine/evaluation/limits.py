@@ -27,7 +27,7 @@ KEYS = tuple(name for name in LIMITS if name in METRICS and name != "value")
 """Columns that identify a number."""
 _CAP = "max_detections"
 
-Found = dict[str, Facts | None]
+ChoiceFacts = dict[str, Facts | None]
 """Facts about each choice from the tables, by its name; None if there is no choice."""
 
 
@@ -43,12 +43,12 @@ def refuse(plan: Plan) -> None:
         )
 
 
-def facts_of(plan: Plan, frames: Frames) -> Found:
+def facts_of(plan: Plan, frames: Frames) -> ChoiceFacts:
     """Return the facts about each choice from the tables of a part."""
     return {limit.name: limit.facts(frames, plan.settings) for limit in plan.does.limits}
 
 
-def choices(plan: Plan, parts: Sequence[Found]) -> list[tuple[Limit, Facts]]:
+def choices(plan: Plan, parts: Sequence[ChoiceFacts]) -> list[tuple[Limit, Facts]]:
     """Return the choices that remain over the tables of all parts, with merged facts."""
     result = []
     for limit in plan.does.limits:
@@ -86,7 +86,7 @@ def extreme_tallies(
             run=run,
             workers=workers,
         )
-        for n, tally in enumerate(limit.ends(inputs)):
+        for n, tally in enumerate(limit.extremes(inputs)):
             yield name_of(limit, n), tally
 
 
@@ -110,7 +110,7 @@ def table(
     plan: Plan,
     values: pl.DataFrame,
     choices_with_facts: Sequence[tuple[Limit, Facts]],
-    ends: dict[str, Any],
+    extremes: dict[str, Any],
     threads: Threads,
 ) -> pl.DataFrame:
     """Build the frame of every number with its minimum and maximum under each choice.
@@ -121,7 +121,7 @@ def table(
     tables = [_joined(plan, values, [], [""] * values.height, "").clear()]
     for limit, facts in choices_with_facts:
         every = limit.settings(plan.settings, facts)
-        tallies = [ends[name_of(limit, n)] for n in range(len(every))]
+        tallies = [extremes[name_of(limit, n)] for n in range(len(every))]
         bound = limit.bound(plan.settings, facts, tallies)
         if bound is None:
             continue
@@ -136,11 +136,11 @@ def table(
 
 
 def _joined(
-    plan: Plan, numbers: pl.DataFrame, ends: list[pl.DataFrame], bounds: list[str], limit: str
+    plan: Plan, numbers: pl.DataFrame, extremes: list[pl.DataFrame], bounds: list[str], limit: str
 ) -> pl.DataFrame:
     joined = numbers.with_columns(limit=pl.lit(limit), bound=pl.Series(bounds, dtype=pl.String))
     names = ["value"]
-    for n, end in enumerate(ends):
+    for n, end in enumerate(extremes):
         names.append(f"_{n}")
         keys = [key for key in KEYS if end[_CAP].equals(numbers[_CAP]) or key != _CAP]
         values = end.select(*keys, pl.col("value").alias(names[-1]))

@@ -99,7 +99,7 @@ def options_of(options: Options, task: str, facts: Mapping[str, Mapping[str, Any
     """
     same = _SAME if task != TASK else (*_SAME, "statistics")
     better = {name: one["better"] for name, one in facts.items()}
-    directions = {name: way for name, way in better.items() if way != "neither"}
+    directions = {name: direction for name, direction in better.items() if direction != "neither"}
     return Options(
         metrics=tuple(sorted(facts)),
         better=directions or None,

@@ -29,24 +29,24 @@ Makers = dict[str, Callable[[], pl.DataFrame]]
 def page_frames(plan: planner.Plan, tallies: Any, threads: Threads) -> Paged:
     """Return makers of the frames for the report."""
     makers: Makers = {}
-    lacking: dict[str, str] = {}
+    missing: dict[str, str] = {}
     for frame in plan.does.page:
         try:
             options = plan.options.replace(
                 metrics=frame.metrics, by=(), intervals=None, draws=None, **frame.options(tallies)
             )
-            asked = planner.make_plan(options, plan.task)
+            whole = planner.make_plan(options, plan.task)
         except OptionError as error:  # not defined of such tables
-            lacking[frame.name] = in_python(error.said)
+            missing[frame.name] = in_python(error.said)
             continue
         narrowed = planner.narrowed(
-            asked, [metric.name for metric in asked.metrics if {*metric.needs} <= plan.needs]
+            whole, [metric.name for metric in whole.metrics if {*metric.needs} <= plan.needs]
         )
         if narrowed.metrics:
             makers[frame.name] = partial(_make_frame, frame, narrowed, tallies, threads)
         else:
-            lacking[frame.name] = in_python(_why(plan, frame))
-    return Paged(makers, lacking)
+            missing[frame.name] = in_python(_why(plan, frame))
+    return Paged(makers, missing)
 
 
 def _why(plan: planner.Plan, frame: PageFrame) -> str:
@@ -56,8 +56,8 @@ def _why(plan: planner.Plan, frame: PageFrame) -> str:
     names = [*map(attrgetter("name"), plan.metrics), *frame.metrics]
     # Without a report it is unknown which metrics the tables allow; the report states that.
     in_report = frame.tallied and not plan.paged
-    way = option("report", "report.html") if in_report else option("metrics", names)
-    return f"this run did not count it; score with {way}."
+    remedy = option("report", "report.html") if in_report else option("metrics", names)
+    return f"this run did not count it; score with {remedy}."
 
 
 def with_distribution(page: Paged, frames: Mapping[str, Callable[[], pl.DataFrame]]) -> Paged:

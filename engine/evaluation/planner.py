@@ -132,17 +132,17 @@ def make_plan(options: Options, task: str) -> Plan:
             name
             for name in options.metrics or ()
             if not own.is_reference(name)
-            or (registry.is_open(task) and name not in own.known_names())
+            or (registry.is_open(task) and name not in own.references())
         ]
         options = msgspec.structs.replace(options, metrics=tuple(names) or None)
     means = _means(options, task, dialect) if dialect.means else ()
     if "iou_thresholds_to_return" in registry.of_any(task, "params"):
         options = _split_threshold(options, task, dialect)
     plain = options
-    asked = None
+    pairs = None
     if options.metrics is not None:
-        asked = _find_metrics((*options.metrics, *means), task, options, dialect)
-        plain = msgspec.structs.replace(options, metrics=tuple(metric.name for metric, _ in asked))
+        pairs = _find_metrics((*options.metrics, *means), task, options, dialect)
+        plain = msgspec.structs.replace(options, metrics=tuple(metric.name for metric, _ in pairs))
     settings: Any = does.settings.resolve(plain, dialect)
     if options.metrics == ():
         raise OptionError(
@@ -150,11 +150,11 @@ def make_plan(options: Options, task: str) -> Plan:
             code="option_value",
             option="metrics",
         )
-    if asked is None:
+    if pairs is None:
         usual = (*(dialect.metrics or registry.names(task)), *(dialect.text_metrics or ()))
-        asked = _find_metrics(tuple(dict.fromkeys(usual)), task, options, dialect)
-    chosen = {metric.name: metric for metric, _ in asked}
-    cuts = _cuts(asked, settings, explicit=options.k is not None)
+        pairs = _find_metrics(tuple(dict.fromkeys(usual)), task, options, dialect)
+    chosen = {metric.name: metric for metric, _ in pairs}
+    cuts = _cuts(pairs, settings, explicit=options.k is not None)
     if cuts:
         every = tuple(sorted({k for ks in cuts.values() for k in ks if k is not None}))
         if every and every != settings.k:
@@ -272,16 +272,16 @@ def fitted(plan: Plan, frames: Frames) -> Plan:
     Raises:
         InputError: a metric that the user named cannot be computed from these tables.
     """
-    asked = plan.metrics
+    named = plan.metrics
     if plan.added:
-        asked = tuple(one for one in plan.metrics if one.name not in plan.added)
+        named = tuple(one for one in plan.metrics if one.name not in plan.added)
     chosen, notes = plan.does.fit(
-        asked, frames, plan.settings, asked_for=plan.options.metrics is not None
+        named, frames, plan.settings, requested=plan.options.metrics is not None
     )
     if plan.added:
         added = tuple(one for one in plan.metrics if one.name in plan.added)
         every = (*chosen, *added)
-        chosen, more = plan.does.fit(every, frames, plan.settings, asked_for=False)
+        chosen, more = plan.does.fit(every, frames, plan.settings, requested=False)
         notes = [*notes, *more]
     fit = _with(plan, chosen)
     if frames.notes:
@@ -308,13 +308,13 @@ def _needs_of_page(plan: Plan, frames: Frames) -> tuple[frozenset[str], dict[str
     registered = registry.all_metrics(plan.task)
     every = {name: frame.tallied for frame in plan.does.page for name in frame.metrics}
     fitting, _ = plan.does.fit(
-        tuple(registered[name] for name in every), frames, plan.settings, asked_for=False
+        tuple(registered[name] for name in every), frames, plan.settings, requested=False
     )
     able = {metric.name for metric in fitting}
     refused = {}
     for name in every.keys() - able:
         try:
-            plan.does.fit((registered[name],), frames, plan.settings, asked_for=True)
+            plan.does.fit((registered[name],), frames, plan.settings, requested=True)
         except InputError as error:
             refused[name] = f"{error.said.partition('. ')[0].rstrip('.')}."
     needs = (metric.needs for metric in fitting if every.get(metric.name, True))
@@ -331,7 +331,7 @@ def may_fit(plan: Plan, ahead: pl.DataFrame) -> tuple[Plan, bool]:
     fitted_by_rows = plan.does.fitted_by_rows
     assert fitted_by_rows is not None
     chosen, several = fitted_by_rows.may_fit(
-        plan.metrics, plan.needs, ahead, asked_for=plan.options.metrics is not None
+        plan.metrics, plan.needs, ahead, requested=plan.options.metrics is not None
     )
     return _with(plan, chosen), several
 
@@ -348,7 +348,7 @@ def fitted_late(plan: Plan, tables: Any) -> tuple[Plan, list[Note]]:
     fitted_by_rows = plan.does.fitted_by_rows
     assert fitted_by_rows is not None
     chosen, notes = fitted_by_rows.fit(
-        plan.metrics, tables.written, plan.settings, asked_for=plan.options.metrics is not None
+        plan.metrics, tables.written, plan.settings, requested=plan.options.metrics is not None
     )
     fit = _with(plan, chosen)
     unread = _unread(fit, notes)
@@ -367,9 +367,9 @@ def _unread(plan: Plan, notes: Sequence[Note]) -> list[Note]:
         return result
     read = {name for metric in plan.metrics for name in metric.params}
     read |= {name for note in notes for name in options_in(note.message)}
-    asked = ", ".join(metric.name for metric in plan.metrics[:_NAMED])
+    names = ", ".join(metric.name for metric in plan.metrics[:_NAMED])
     more = f" and {len(plan.metrics) - _NAMED} more" if len(plan.metrics) > _NAMED else ""
-    why = f"is not read by any of the metrics ({asked}{more})" if plan.named else "is not read here"
+    why = f"is not read by any of the metrics ({names}{more})" if plan.named else "is not read here"
     result += [
         not_read(f"{option(name, getattr(plan.options, name))} {why}.")
         for name in options_given
@@ -471,14 +471,14 @@ def explain(plan: Plan) -> str:
 
 def _describe_intervals(options: Options) -> list[str]:
     """Return lines on the resampling for intervals; empty without intervals."""
-    asked = wanted(options)
-    if asked is None:
+    given = wanted(options)
+    if given is None:
         return []
-    what = "datums" if asked.cluster is None else f"clusters of {asked.cluster!r}"
-    kind = asked.method or "by metric"
+    what = "datums" if given.cluster is None else f"clusters of {given.cluster!r}"
+    kind = given.method or "by metric"
     return [
-        f"intervals {100 * asked.level:g} %, {asked.draws:,} resamples of {what}, seed"
-        f" {asked.seed}, method {kind}"
+        f"intervals {100 * given.level:g} %, {given.draws:,} resamples of {what}, seed"
+        f" {given.seed}, method {kind}"
     ]
 
 

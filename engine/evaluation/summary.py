@@ -62,25 +62,25 @@ def rows_of(
     place = cells.place
     if place not in shared:
         index = cells.index()
-        looked_up = {
+        by_axis = {
             column: (values, codes)
             for axis, codes in index.items()
             for column, values in (axes.get(axis) or {axis: cells.values.get(axis)}).items()
             if values is not None
         }
-        shared[place] = next(iter(index.values())).size, looked_up
-    height, looked_up = shared[place]
+        shared[place] = next(iter(index.values())).size, by_axis
+    height, by_axis = shared[place]
     arrays = cells.rows()
     name = next(iter(schema))
-    columns = {name: metric.name, "slice": slice_name, **cells.columns, **looked_up, **arrays}
+    columns = {name: metric.name, "slice": slice_name, **cells.columns, **by_axis, **arrays}
     if cells.reason is not None and "reason" in schema:
-        shown = np.isnan(arrays["value"])
+        blank = np.isnan(arrays["value"])
         if "reason" not in arrays:
-            columns["reason"] = [None, cells.reason], shown.astype(np.uint32)
+            columns["reason"] = [None, cells.reason], blank.astype(np.uint32)
         else:  # most are null, and strings are slow
             reason = arrays["reason"]
-            shown = reason != "" if cells.always else shown
-            columns["reason"] = [None, *reason[shown].tolist()], np.cumsum(shown) * shown
+            blank = reason != "" if cells.always else blank
+            columns["reason"] = [None, *reason[blank].tolist()], np.cumsum(blank) * blank
     return height, columns
 
 
@@ -268,7 +268,7 @@ class _Views:
         )
         some = None if within is None else np.where(within, 0, -1).astype(np.int32)
         self.whole = self._make(some)
-        self._kept: dict[tuple[str, int], Any] = {}
+        self._cached: dict[tuple[str, int], Any] = {}
         self._room: int | None = None
 
     def __iter__(self) -> Iterator[tuple[str | None, list[str], Any]]:
@@ -287,13 +287,13 @@ class _Views:
                 group = np.where(self._within, group, -1).astype(np.int32)
             for first in range(0, len(names), each):
                 last = min(first + each, len(names))
-                if (column, first) in self._kept:
-                    yield column, names[first:last], self._kept[column, first]
+                if (column, first) in self._cached:
+                    yield column, names[first:last], self._cached[column, first]
                     continue
                 view = self._make(_codes_within(group, first, last, len(names)), last - first)
                 if (last - first) * cells <= self._room:
                     self._room -= (last - first) * cells
-                    self._kept[column, first] = view
+                    self._cached[column, first] = view
                 yield column, names[first:last], view
 
     def each(self, function: Callable[[str | None, list[str], Any], R]) -> list[R]:

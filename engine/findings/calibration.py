@@ -168,7 +168,7 @@ def calibrate(
         )
         result.append(
             Calibrated(
-                curve.shown(),
+                curve.reported(),
                 curve.cut,
                 bins,
                 bounds,

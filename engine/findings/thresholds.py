@@ -262,7 +262,7 @@ def search(
             )
         digits = _digits(curve, chosen[level], aims)
         searched.append(
-            Searched(curve.shown(), curve.positives, curve.exclusive, curve.cut, digits, results)
+            Searched(curve.reported(), curve.positives, curve.exclusive, curve.cut, digits, results)
         )
     return searched[0], searched[1]
 
@@ -542,8 +542,8 @@ def _rows(
         "negatives": np.nan_to_num(here.tn + here.fp, nan=1.0) <= 0,
     }
     why = np.full(none.size, "no threshold reaches it", object)
-    if rule.lacking:
-        why[missing[rule.lacking]] = lacks[rule.lacking]
+    if rule.required:
+        why[missing[rule.required]] = lacks[rule.required]
     why[one.unscored] = "no scored row"
     why[~np.isnan(one.threshold)] = None
     aimed = parameters(**{n: getattr(aims, n) for n in rule.params or ("beta",)})

@@ -564,9 +564,9 @@ def _of_sequence(gate: Gate, blank: Verdict, context: _Context) -> Verdict:
     level = 1 - alpha * (watch.shares[gate.title][blank.row] if gate.fails else 1)
     looked = look([*watch.nights.get(_key(gate.title, blank.row), {}).values()], level)
     blank = _with(blank, reason=looked.reason, n=looked.n)
-    if looked.ends is None:
+    if looked.bounds is None:
         return _with(blank, status=SKIPPED)
-    lower, upper = looked.ends
+    lower, upper = looked.bounds
     return _with(
         blank,
         status=_status(gate, gate.end(lower, upper), gate.margin if gate.sign else blank.bound),

@@ -149,15 +149,15 @@ def averaged_ratio(
     value = of(settings, counts.right, counts.predicted, counts.actual)
     inside = members(view, settings)
     neither = settings.rules.neither
-    shown = value
+    filled = value
     if neither is not None:
         unused = ~in_use(view)
-        shown = np.where(unused, neither, value)
+        filled = np.where(unused, neither, value)
         inside = inside & ~unused
     rests = (
         {} if trials is None else {TRIALS: trials(counts.right, counts.predicted, counts.actual)}
     )
-    cells = [label_cells(shown, present(view, settings), reason, counts.actual, **rests)]
+    cells = [label_cells(filled, present(view, settings), reason, counts.actual, **rests)]
     if not settings.rules.unused_in_means:
         inside = inside & in_use(view)
     sums = [by_key(view, c, inside) for c in (counts.right, counts.predicted, counts.actual)]

@@ -31,7 +31,7 @@ from ..schemas.wording import option
 NO_PLUGINS = "EVALENGINE_NO_PLUGINS"
 """Environment variable that refuses the code of others; workers inherit it."""
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_<][\w.<>]*")
-_KNOWN: dict[str, OwnMetric] = {}
+_OWN_METRICS: dict[str, OwnMetric] = {}
 _COUNT = itertools.count()
 _JOB_FOLDERS: set[str] = set()
 """Folders of job files from which modules may be imported."""
@@ -54,7 +54,7 @@ class OwnMetric:
         self.range: tuple[float, float] = limits
         self.reference = f"{function.__module__}:{function.__qualname__}"
         self.__doc__ = function.__doc__
-        _KNOWN[self.reference] = self
+        _OWN_METRICS[self.reference] = self
 
     def __call__(self, rows: pl.DataFrame) -> Any:
         return self._function(rows)
@@ -64,7 +64,7 @@ class OwnMetric:
 
     def register(self) -> str:
         """Return the reference, by which this process finds the metric from now on."""
-        _KNOWN[self.reference] = self
+        _OWN_METRICS[self.reference] = self
         return self.reference
 
     @property
@@ -191,23 +191,23 @@ def refuse_plugins(name: str) -> None:
 
 
 def split(
-    names: Iterable[str] | None, known: Callable[[str], bool]
+    names: Iterable[str] | None, is_builtin: Callable[[str], bool]
 ) -> tuple[tuple[str, ...] | None, tuple[OwnMetric, ...]]:
     """Separate own metrics from the names of built-in ones.
 
     Args:
         names: of the option ``metrics``.
-        known: returns True for names of built-in metrics.
+        is_builtin: returns True for names of built-in metrics.
     """
     if names is None:
         return None, ()
-    own = {name: checked for name in names if (checked := _find(name, known)) is not None}
+    own = {name: checked for name in names if (checked := _find(name, is_builtin)) is not None}
     return tuple(name for name in names if name not in own), tuple(own.values())
 
 
 def is_reference(name: str) -> bool:
     """Return whether a name has the form of a reference, or is one of this process."""
-    return name in _KNOWN or _REFERENCE.fullmatch(name) is not None
+    return name in _OWN_METRICS or _REFERENCE.fullmatch(name) is not None
 
 
 def is_plugin(name: str) -> bool:
@@ -249,8 +249,8 @@ def look_in(folder: str, metrics: Iterable[str]) -> None:
 
 
 def _find(name: str, is_builtin: Callable[[str], bool]) -> OwnMetric | None:
-    if name in _KNOWN:
-        return _KNOWN[name]
+    if name in _OWN_METRICS:
+        return _OWN_METRICS[name]
     if is_builtin(name):
         return None
     if name in plugins("metrics"):
@@ -291,14 +291,14 @@ def _checked(value: Any, name: str) -> OwnMetric:
     return value
 
 
-def known_names() -> set[str]:
+def references() -> set[str]:
     """Return the references of this process."""
-    return {*_KNOWN}
+    return {*_OWN_METRICS}
 
 
 def list_own_metrics() -> list[OwnMetric]:
     """Return the own metrics that this process has defined or imported."""
-    return [*_KNOWN.values()]
+    return [*_OWN_METRICS.values()]
 
 
 def refuse_workers(own: Iterable[OwnMetric], pool: str | None) -> None:
@@ -316,7 +316,7 @@ def refuse_workers(own: Iterable[OwnMetric], pool: str | None) -> None:
 
 # Values of own metrics, of the checked rows of a run or of a bucket.
 
-_SHOWN = 2
+_MAX_ROWS = 2
 
 
 def values_of(own: Sequence[OwnMetric], rows: pl.DataFrame) -> pl.DataFrame:
@@ -334,7 +334,7 @@ def values_of(own: Sequence[OwnMetric], rows: pl.DataFrame) -> pl.DataFrame:
 
 def _values(metric: OwnMetric, rows: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
     def refuse(why: str, error: BaseException | None = None) -> InputError:
-        first = rows.head(_SHOWN).to_dicts()
+        first = rows.head(_MAX_ROWS).to_dicts()
         problem = InputError(
             f"metric {metric.name} ({metric.reference}) {why}. First rows it was given: {first}.",
             code="own_metric_failed",
@@ -368,10 +368,10 @@ def _values(metric: OwnMetric, rows: pl.DataFrame, ids: pl.Series) -> pl.DataFra
         raise refuse(
             f"returned datum ids of dtype {result['datum_id'].dtype} instead of {ids.dtype}"
         )
-    strange = result["datum_id"].filter(~result["datum_id"].is_in(ids.implode()))
-    if len(strange) or result["datum_id"].null_count():
+    unknown = result["datum_id"].filter(~result["datum_id"].is_in(ids.implode()))
+    if len(unknown) or result["datum_id"].null_count():
         raise refuse(
-            f"returned datums that are not in the tables, such as {strange.head(3).to_list()}"
+            f"returned datums that are not in the tables, such as {unknown.head(3).to_list()}"
         )
     if result["datum_id"].is_duplicated().any():
         raise refuse("returned several rows for one datum; return one value per datum")

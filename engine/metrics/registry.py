@@ -256,13 +256,13 @@ def _lookup(task: str, name: str) -> Metric | None:
     # Case-insensitive if unambiguous: names first, then aliases.
     plain = name.casefold()
     for called in ((lambda one: (one.name,)), (lambda one: one.aliases)):
-        alike = {
+        matches = {
             metric.name: metric
             for metric in metrics.values()
             if plain in map(str.casefold, called(metric))
         }
-        if len(alike) == 1:
-            return next(iter(alike.values()))
+        if len(matches) == 1:
+            return next(iter(matches.values()))
     return metrics.get(_in_other_tools(task).get(squeezed(name), ""))
 
 
@@ -298,7 +298,7 @@ def at_threshold(task: str, name: str) -> tuple[str, float] | None:
     return metric.name, at
 
 
-def _wanted(task: str, name: str) -> Asked:
+def _parsed(task: str, name: str) -> Asked:
     """Split a name into metric and cut-off, also in trec_eval's form: ``P_5``, ``ndcg_cut_10``."""
     if _lookup(task, name) is not None:  # mAP@[.5:.95] has no cut-off
         return Asked(name, None)
@@ -356,9 +356,9 @@ def parse_metric_name(task: str, name: str) -> tuple[Metric, int | None]:
     Raises:
         OptionError: no such metric, or one without cut-offs, or an invalid cut-off.
     """
-    wanted = _wanted(task, name)
-    metric = get(task, wanted.metric)
-    if wanted.k is not None and "k" not in metric.params:
+    parsed = _parsed(task, name)
+    metric = get(task, parsed.metric)
+    if parsed.k is not None and "k" not in metric.params:
         able = [one.name for one in all_metrics(task).values() if "k" in one.params]
         cut = f"metrics with one: {', '.join(able)}" if able else f"no metric of {task} has one"
         sentence = _close(task, name)
@@ -369,7 +369,7 @@ def parse_metric_name(task: str, name: str) -> tuple[Metric, int | None]:
             option="metrics",
             value=name,
         )
-    return metric, wanted.k
+    return metric, parsed.k
 
 
 @lru_cache(1024)
@@ -394,13 +394,13 @@ def has(task: str, name: str) -> bool:
     if at_threshold(task, name) is not None:
         return True
     try:
-        wanted = _wanted(task, name)
+        parsed = _parsed(task, name)
     except OptionError:
         return False
-    metric = _lookup(task, wanted.metric)
+    metric = _lookup(task, parsed.metric)
     if metric is None or metric.own:
         return False
-    return wanted.k is None or "k" in metric.params
+    return parsed.k is None or "k" in metric.params
 
 
 def everywhere(name: str) -> list[tuple[Metric, int | None]]:
@@ -408,5 +408,5 @@ def everywhere(name: str) -> list[tuple[Metric, int | None]]:
     return [
         parse_metric_name(task, name)
         for task in NAMES
-        if has(task, name) and _lookup(task, _wanted(task, name).metric) is not None
+        if has(task, name) and _lookup(task, _parsed(task, name).metric) is not None
     ]

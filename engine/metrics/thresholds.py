@@ -34,7 +34,7 @@ class Curve(msgspec.Struct, frozen=True):
         positives: float64 [s], ground truths that count.
         negatives: float64 [s], datums without the label; None if there are no negatives, as in
             detection.
-        shown: returns the segments that make rows, bool [s].
+        reported: returns the segments that make rows, bool [s].
         exclusive: whether one label of a key is predicted per datum, so that a threshold of one
             label affects the others.
         cut: whether rows below thresholds of the run were excluded.
@@ -43,7 +43,7 @@ class Curve(msgspec.Struct, frozen=True):
     blocks: Callable[[], Iterable[Points]]
     positives: Array
     negatives: Array | None
-    shown: Callable[[], Array]
+    reported: Callable[[], Array]
     exclusive: bool = False
     cut: bool = False
 
@@ -95,7 +95,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         serves: field of :class:`Reached` that it optimises, subject to its target.
         holds: constrained statistic, option with the bound, and whether it is a minimum: (name,
             option, bool).
-        lacking: the side without which no threshold satisfies it: ``positives``, ``negatives`` or
+        required: the side without which no threshold satisfies it: ``positives``, ``negatives`` or
             none.
         nothing: whether predicting no rows is a candidate: a threshold above every score.
         negatives: whether it needs negatives.
@@ -109,7 +109,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     params: tuple[str, ...] = ()
     serves: str
     holds: tuple[str, str, bool] | None = None
-    lacking: str = ""
+    required: str = ""
     nothing: bool = False
     negatives: bool = False
 
@@ -132,7 +132,7 @@ LARGEST_F = Rule(
     formula=r"\text{arg max}_\tau\, F_\beta(\tau)",
     merit=lambda threshold, at, aims: np.where(at.tp + at.fn > 0, at.f, np.nan),
     serves="f",
-    lacking="positives",
+    required="positives",
 )
 RULES: tuple[Rule, ...] = (
     LARGEST_F,
@@ -146,7 +146,7 @@ RULES: tuple[Rule, ...] = (
         params=("target_precision",),
         serves="recall",
         holds=("precision", "target_precision", True),
-        lacking="positives",
+        required="positives",
     ),
     Rule(
         metric="ThresholdAtRecall",
@@ -158,7 +158,7 @@ RULES: tuple[Rule, ...] = (
         params=("target_recall",),
         serves="precision",
         holds=("recall", "target_recall", True),
-        lacking="positives",
+        required="positives",
     ),
     Rule(
         metric="ThresholdAtFPR",
@@ -168,7 +168,7 @@ RULES: tuple[Rule, ...] = (
         params=("target_fpr",),
         serves="recall",
         holds=("fpr", "target_fpr", False),
-        lacking="negatives",
+        required="negatives",
         negatives=True,
     ),
     Rule(
@@ -194,7 +194,7 @@ RULES: tuple[Rule, ...] = (
         r" \text{fn}(\tau)\right|",
         merit=_equal,
         serves="f",
-        lacking="positives",
+        required="positives",
     ),
 )
 

@@ -153,8 +153,8 @@ def _of_single_datums(tallies: Any, plan: planner.Plan, scratch: str | None, lim
     """The values of single datums: of each metric file by file, in the order of one frame."""
     in_parts = plan.does.in_parts
     assert in_parts is not None
-    assert in_parts.shown is not None
-    rows = in_parts.shown(tallies, plan.cuts_of_needs)
+    assert in_parts.rows is not None
+    rows = in_parts.rows(tallies, plan.cuts_of_needs)
     parts = _single_datums(tallies, plan)
     if 2 * rows * tuning().datum_bytes <= limit - BASE:
         return pl.concat(parts).clone
@@ -529,7 +529,7 @@ def run(
             parts_of: list[Any] = [
                 msgspec.convert(head["findings"], by_rows.findings) for head in heads
             ]
-            plan, fit_notes = planner.fitted_late(asked, by_rows.together(parts_of))
+            plan, fit_notes = planner.fitted_late(asked, by_rows.merge(parts_of))
         if own_values is not None:
             write_values(here, n, own_values)
         notes += check_common_ids(heads, ready)

@@ -141,7 +141,7 @@ def averaged_values(runs: Sequence[Single]) -> Single:
     }
 
 
-def with_two_ways(
+def with_replicates(
     rows: pl.DataFrame, first: Numbers, second: Numbers, level: float, power: float
 ) -> pl.DataFrame:
     """Replace intervals and p by those of differences of averages, over datums and replicates.
@@ -211,7 +211,7 @@ class Compared(msgspec.Struct, frozen=True):
         left_out: number of datums that only one run has.
         unanswered: per run, the datums without a prediction that are dropped from the means of all
             runs, since some run answers them; may be empty.
-        lone: numbers that only one run of a pair has, by metric and label.
+        partial: numbers that only one run of a pair has, by metric and label.
         failed: reasons for missing tests, with counts.
         uncounted: numbers with too many per-datum values for memory.
         single: numbers without an interval, since they rest on one datum or cluster.
@@ -228,7 +228,7 @@ class Compared(msgspec.Struct, frozen=True):
     n: int
     left_out: int
     unanswered: dict[str, int]
-    lone: list[str]
+    partial: list[str]
     failed: dict[str, int]
     uncounted: int
     single: int
@@ -257,10 +257,10 @@ def notes_of(
             f"skipped: {count_of(comparison.left_out, 'datum')} that not all runs have; "
             f"{comparison.n:,} are compared."
         )
-    if comparison.lone:
-        some = listing(dict.fromkeys(comparison.lone))
+    if comparison.partial:
+        some = listing(dict.fromkeys(comparison.partial))
         notes.append(
-            f"skipped: {count_of(len(comparison.lone), 'number')} that only one run has: {some}."
+            f"skipped: {count_of(len(comparison.partial), 'number')} that only one run has: {some}."
         )
     if comparison.uncounted:
         notes.append(
@@ -323,7 +323,7 @@ def compare_runs(
         test: source of p-values, one of :data:`~evalengine.statistics.tests.TESTS`.
         missing: replacement for values that a run does not have.
         models: name -> its runs, two or more of each, whose averages are compared instead; the
-            test is then the one of :func:`with_two_ways`.
+            test is then the one of :func:`with_replicates`.
 
     Raises:
         InputError: the runs have other datums, or other ground truths.
@@ -358,7 +358,7 @@ def compare_runs(
     plans = (run.plan for run in runs.values())
     areas = frozenset(one.name for plan in plans for one in plan.metrics if one.placements)
     parts, flips = [], []
-    lone: list[str] = []
+    unmatched: list[str] = []
     failed: dict[str, int] = {}
     single = unmoved = 0
     for a, b in combinations(models, 2):
@@ -373,7 +373,7 @@ def compare_runs(
         slices = Slices(runs[one], datums.codes[one], n, IDENTITY)
         both = (given_runs[one], given_runs[other]), (datums.codes[one], datums.codes[other])
         if replicated:
-            part = with_two_ways(part, averages[a], averages[b], interval_options.level, POWER)
+            part = with_replicates(part, averages[a], averages[b], interval_options.level, POWER)
         else:
             part, flat = with_shares(
                 part,
@@ -397,15 +397,15 @@ def compare_runs(
                 f"the test {test!r} does not {'take weights' if of_area else 'fit them'}"
                 for of_area in part.filter(lost)["metric"].is_in([*areas]) & weighted
             ]
-        lone += absent_in_one
+        unmatched += absent_in_one
         names_of = [run.tallies.labels.key_names for run in both[0]]
         for name, own, others in ((a, *names_of), (b, *names_of[::-1])):  # keys of one run only
-            gone = set(own) - set(others)
-            lone += [
-                shown_name
-                for identity in (singles[name] if gone else ())
-                if (row := dict(zip(IDENTITY, identity, strict=True)))["label_key"] in gone
-                and (shown_name := _named(*(row[column] for column in _TOLD))) not in absent_in_one
+            extra = set(own) - set(others)
+            unmatched += [
+                label
+                for identity in (singles[name] if extra else ())
+                if (row := dict(zip(IDENTITY, identity, strict=True)))["label_key"] in extra
+                and (label := _named(*(row[column] for column in _NAMED))) not in absent_in_one
             ]
         for reason in why:
             failed[reason] = failed.get(reason, 0) + 1
@@ -442,7 +442,7 @@ def compare_runs(
         n=n,
         left_out=datums.left_out,
         unanswered=datums.unanswered,
-        lone=lone,
+        partial=unmatched,
         failed=failed,
         uncounted=max(left_out for _, left_out in individual_values.values()),
         single=single,
@@ -488,8 +488,8 @@ def _first_of_same(table: pl.DataFrame, areas: frozenset[str]) -> Array:
     of_pair = pl.col("metric").is_in(areas) & pl.col("label_value").is_not_null()
     pairs = table.with_columns(at).filter(of_pair).group_by(same, maintain_order=True)
     for _, rows in pairs:
-        apart = np.ptp(rows.select("a", "b").to_numpy(), axis=0).max()
-        if rows.height == 2 and apart <= WIDTHLESS:
+        spread = np.ptp(rows.select("a", "b").to_numpy(), axis=0).max()
+        if rows.height == 2 and spread <= WIDTHLESS:
             first[rows["at"][1]] = rows["at"][0]
     moving = table.with_columns(at, pl.col("a", "b", "se").round_sig_figs(12)).filter(
         pl.col("p").is_not_null() & (pl.col("se") > 0)
@@ -521,7 +521,7 @@ def with_own(built_in: Compared, own: Compared, adjust: str) -> Compared:
         built_in,
         differences=table,
         flips=pl.concat([built_in.flips, own.flips], how="diagonal_relaxed"),
-        lone=[*built_in.lone, *own.lone],
+        partial=[*built_in.partial, *own.partial],
         failed=failed,
         uncounted=built_in.uncounted + own.uncounted,
         single=built_in.single + own.single,
@@ -585,15 +585,15 @@ def pair(
     m = rows_m.with_row_index("at_m").select(*IDENTITY, "at_m")
     rows = a.join(b, on=IDENTITY, how="inner", nulls_equal=True, maintain_order="left")
     rows = rows.join(m, on=IDENTITY, how="left", nulls_equal=True, maintain_order="left")
-    lone = [
+    unmatched = [
         _named(**row)
         for mine, other in ((a, b), (b, a))
         for row in mine.join(other, on=IDENTITY, how="anti", nulls_equal=True)
-        .select(_TOLD)
+        .select(_NAMED)
         .iter_rows(named=True)
     ]
     at_a, at_b = rows["at_a"].to_numpy(), rows["at_b"].to_numpy()
-    gone = second.drawn[:, at_b] - first.drawn[:, at_a]
+    moved = second.drawn[:, at_b] - first.drawn[:, at_a]
     at_m = rows["at_m"]
     of_m = at_m.fill_null(0).to_numpy()
     swaps = swaps_m[:, of_m] if swaps_m.shape[1] else np.full((0, rows.height), np.nan)
@@ -601,8 +601,8 @@ def pair(
     difference = _floats(rows["b"]) - _floats(rows["a"])
     units = np.minimum(first.units[at_a], second.units[at_b])
     z = resample_quantile(interval_options.level, units, units.size)
-    lower, upper = quantiles(gone, tails(z)) + ((difference - means(gone)) if recentred else 0.0)
-    se = standard_errors(gone)
+    lower, upper = quantiles(moved, tails(z)) + ((difference - means(moved)) if recentred else 0.0)
+    se = standard_errors(moved)
     undefined = np.isnan(difference)
     still = units < 1 + 1e-9
     single = int((still & ~undefined).sum())
@@ -628,7 +628,7 @@ def pair(
         "share": first.share[at_a] & second.share[at_b],
     }
     columns = [pl.Series(name, values, nan_to_null=True) for name, values in new_columns.items()]
-    return rows.drop("at_a", "at_b", "at_m").with_columns(columns), lone, why, single
+    return rows.drop("at_a", "at_b", "at_m").with_columns(columns), unmatched, why, single
 
 
 def coverage_of(
@@ -724,18 +724,18 @@ def with_shares(
         lower, upper = (
             np.where(counts[0], *pair) for pair in zip(bounds, (lower, upper), strict=True)
         )
-    gone = np.isnan(lower) & flat
+    without_interval = np.isnan(lower) & flat
     new_columns = {
         "lower": lower,
         "upper": upper,
-        "se": np.where(gone, np.nan, se),
+        "se": np.where(without_interval, np.nan, se),
         "detectable": np.where(flat, np.nan, _floats(rows["detectable"])),
     }
     columns = [pl.Series(name, values, nan_to_null=True) for name, values in new_columns.items()]
-    return rows.with_columns(columns), int(gone.sum())
+    return rows.with_columns(columns), int(without_interval.sum())
 
 
-_TOLD = ("metric", "average", "label_key", "label_value")
+_NAMED = ("metric", "average", "label_key", "label_value")
 
 
 def _named(metric: str, average: str | None, label_key: str | None, label_value: Any) -> str:
@@ -924,11 +924,11 @@ def _votes(
 
 def _moved(a: Array, b: Array, direction: str) -> tuple[Array, Array]:
     """Find the datums that became better, and those that became worse."""
-    gone = b - a if direction != "lower" else a - b
+    change = b - a if direction != "lower" else a - b
     size = np.fmax(np.abs(a), np.abs(b))
     tie = WIDTHLESS * size.max(initial=0.0, where=np.isfinite(size))
     with np.errstate(invalid="ignore"):
-        return gone > tie, gone < -tie
+        return change > tie, change < -tie
 
 
 def _flips(
@@ -1024,12 +1024,12 @@ def margins(first: Tallied, second: Tallied, differing: int, interval_options: W
         differing: number of shared datums whose ground truths differ.
         interval_options: settings of the intervals.
     """
-    lone = answered_by_one(first, second)
+    only = answered_by_one(first, second)
     all_codes = shared_codes(first, second)[:2]
-    compared = [np.where(left, -1, code) for left, code in zip(lone, all_codes, strict=True)]
+    compared = [np.where(left, -1, code) for left, code in zip(only, all_codes, strict=True)]
     common_runs = over_common_values((first, second), compared, skip)
     runs = common_runs or [first, second]
-    drawn = paired_numbers(runs, interval_options, [~left if left.any() else None for left in lone])
+    drawn = paired_numbers(runs, interval_options, [~left if left.any() else None for left in only])
     same = first.tallies.datums.id.equals(second.tallies.datums.id)
     rows, *_ = pair(drawn[0], drawn[1], None, interval_options, recentred=not same)
     n = 1 + max(int(code.max(initial=-1)) for code in compared)
@@ -1047,37 +1047,37 @@ def margins(first: Tallied, second: Tallied, differing: int, interval_options: W
         return a, b
 
     rows, _ = with_shares(rows, interval_options, (first, second), codes, slices, of_datums)
-    gapped = common_runs is not None or bool(lone[0].any() or lone[1].any())
+    gapped = common_runs is not None or bool(only[0].any() or only[1].any())
     both = (first, second)
     columns = coverage_of(rows, both, all_codes, compared, skip, gapped=gapped)
     return Margins(
         rows.with_columns(columns),
         interval_options.level,
-        _describe_differences(first, second, differing, int(lone[1].sum())),
+        _describe_differences(first, second, differing, int(only[1].sum())),
     )
 
 
 def covers_other_datums(first: Tallied, second: Tallied) -> bool:
     """Return True if the means of two runs cover different subsets of their shared datums."""
-    lone = answered_by_one(first, second)
-    if any(one.any() for one in lone):
+    only = answered_by_one(first, second)
+    if any(one.any() for one in only):
         return True
     return over_common_values((first, second), shared_codes(first, second)[:2], skip) is not None
 
 
-def _describe_differences(first: Tallied, second: Tallied, differing: int, lone: int) -> str:
+def _describe_differences(first: Tallied, second: Tallied, differing: int, n_single: int) -> str:
     """Describe how far the data of two runs differ, and if they are too few."""
     ids, others = second.tallies.datums.id, first.tallies.datums.id
-    alike = ids.dtype.is_integer() == others.dtype.is_integer()
-    shared = int(ids.is_in(others.implode()).sum()) if alike else 0
+    same_type = ids.dtype.is_integer() == others.dtype.is_integer()
+    shared = int(ids.is_in(others.implode()).sum()) if same_type else 0
     messages = []
     if not shared == len(ids) == len(others):
         messages.append(
             f"{shared:,} of {len(ids):,} datums are among the baseline's {len(others):,}"
         )
-    if lone:
+    if n_single:
         messages.append(
-            f"{lone:,} datums with a prediction in only one of the two runs are skipped in both"
+            f"{n_single:,} datums with a prediction in only one of the two runs are skipped in both"
         )
     if differing:
         messages.append(f"{differing:,} datums have other ground truths")

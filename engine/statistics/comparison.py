@@ -78,9 +78,9 @@ class Comparison:
         """Confidence of the intervals, in (0, 1)."""
         from ..schemas.option_values import wanted
 
-        asked = wanted(self.options)
-        assert asked is not None
-        return asked.level
+        requested = wanted(self.options)
+        assert requested is not None
+        return requested.level
 
     @property
     def verdict(self) -> str:

@@ -207,16 +207,16 @@ def proportion(data: Labelled, hit: Array, chosen: Array) -> Number:
     if not data.plain:
         place = data.place[chosen]
         variance, clusters = data.variance(p * (hit[chosen] - value), place)
-        alike = trials
+        fixed = trials
         if data.cluster is not None:
             of_cluster = np.bincount(np.unique(data.cluster[place], return_inverse=True)[1], p)
-            alike = effective_number(of_cluster)
+            fixed = effective_number(of_cluster)
         upper_level = (1 + data.level) / 2
         z, t = (
             normal_quantile(upper_level),
             t_quantile(upper_level, min(max(clusters - 1, 1), _LARGE_DF)),
         )
-        independent = float(effective_trials(value, trials, variance, z, t, alike))
+        independent = float(effective_trials(value, trials, variance, z, t, fixed))
         trials = independent * (t / z) ** 2
     if not trials > 0:  # one weight swamps the others
         return Number(value, n=n, reason="no interval: a few labels have all weight")
@@ -628,8 +628,8 @@ def read_labels(
         what = "no weight, or one that is not a finite number above 0."
         _refuse_rows(rows, wrong, before, "label_weight", what)
     twice = pl.struct(_KEY).is_duplicated()
-    way = " Several annotators of a row are distinguished by a column annotator."
-    _refuse_rows(rows, twice, before, "datum_id", f"a second label of the same datum.{way}")
+    hint = " Several annotators of a row are distinguished by a column annotator."
+    _refuse_rows(rows, twice, before, "datum_id", f"a second label of the same datum.{hint}")
     cast = pl.col("datum_id").cast(ids, strict=False)
     _refuse_rows(
         rows, cast.is_null(), before, "datum_id", f"an id that is no {ids}, as others are."
@@ -824,8 +824,8 @@ def _notes(name: str, data: Labelled, rows: Sequence[Mapping[str, Any]]) -> list
     n, others = data.place.size, data.judged.size - data.place.size
     judge, power = float(data.judged.mean()), ppi(data).power
     best = stats["corrected"] if stats["corrected"]["lower"] is not None else stats["labels"]
-    way = "corrected by" if best is stats["corrected"] else "by only the"
-    message = f"{name}: {judge:.4g} by the judge, {best['value']:.4g} {way} {count_of(n, 'label')}"
+    by = "corrected by" if best is stats["corrected"] else "by only the"
+    message = f"{name}: {judge:.4g} by the judge, {best['value']:.4g} {by} {count_of(n, 'label')}"
     if best["lower"] is not None:
         message += f" ({best['lower']:.4g} to {best['upper']:.4g})"
         if not best["lower"] <= judge <= best["upper"]:

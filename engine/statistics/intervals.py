@@ -420,7 +420,7 @@ def effective_trials(
     between: Array | float,
     z: float,
     t: Array | float,
-    alike: Array | float,
+    fixed: Array | float,
 ) -> Array:
     """Number of independent trials whose share varies as much as one of weighted clusters.
 
@@ -434,11 +434,11 @@ def effective_trials(
         between: variances of the shares between clusters.
         z: normal quantile.
         t: quantiles of Student's t by the number of clusters.
-        alike: number of trials if the variance is 0.
+        fixed: number of trials if the variance is 0.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         varying = np.minimum(p * (1 - p) / np.asarray(between), n)
-        trials = np.where(np.asarray(between) > 0, varying, alike)
+        trials = np.where(np.asarray(between) > 0, varying, fixed)
     return np.asarray(trials * (z / t) ** 2)
 
 
@@ -554,8 +554,8 @@ def delong(sample: Sample) -> Interval:
     small = np.flatnonzero(~(variance > 0) & ~np.isnan(positives * negatives))
     if small.size:
         some = newcombe(sample.point[small], sample.level, positives[small], negatives[small])
-        for all_ends, ends in zip(bounds, some, strict=True):
-            all_ends[small] = ends
+        for every_bound, small_bounds in zip(bounds, some, strict=True):
+            every_bound[small] = small_bounds
     return bounds
 
 
@@ -620,13 +620,13 @@ class Method(msgspec.Struct, frozen=True):
         make: computes the intervals of a sample.
         draws: needs resamples.
         leaves_out: needs jackknife values.
-        lacking: why some numbers have no such interval; empty if all can have one.
+        absent: why some numbers have no such interval; empty if all can have one.
     """
 
     make: Callable[[Sample], Interval]
     draws: bool = True
     leaves_out: bool = False
-    lacking: str = ""
+    absent: str = ""
 
 
 def none(sample: Sample) -> Interval:
@@ -642,18 +642,18 @@ METHODS: dict[str, Method] = {
     "bca": Method(
         bca,
         leaves_out=True,
-        lacking="all resamples are on one side of the number, for which bca has no correction",
+        absent="all resamples are on one side of the number, for which bca has no correction",
     ),
     "jackknife": Method(jackknife, draws=False, leaves_out=True),
     "wilson": Method(
-        wilson, draws=False, lacking="Wilson's interval is one of proportions of datums"
+        wilson, draws=False, absent="Wilson's interval is one of proportions of datums"
     ),
-    "logit": Method(logit, lacking=NOT_MOVED),
-    "log": Method(log, lacking="numbers of 0 and below have no logarithm"),
+    "logit": Method(logit, absent=NOT_MOVED),
+    "log": Method(log, absent="numbers of 0 and below have no logarithm"),
     "delong": Method(
-        delong, draws=False, lacking="DeLong's interval is one of areas under unweighted ROC curves"
+        delong, draws=False, absent="DeLong's interval is one of areas under unweighted ROC curves"
     ),
-    "none": Method(none, draws=False, lacking="ranks have no interval"),
+    "none": Method(none, draws=False, absent="ranks have no interval"),
 }
 """Kinds of intervals by the name that the option ``method`` knows them by."""
 
@@ -662,13 +662,13 @@ class Closed(msgspec.Struct, frozen=True):
     """An interval in closed form, which also exists if no resample moves the number.
 
     Attributes:
-        known: numbers that have it, bool [m].
+        applies: numbers that have it, bool [m].
         make: computes it.
         methods: methods whose place it takes; others only if no resample moves the number.
         default: it takes the place of every metric's default.
     """
 
-    known: Callable[[Sample], Array]
+    applies: Callable[[Sample], Array]
     make: Callable[[Sample], Interval]
     methods: tuple[str, ...] = ()
     default: bool = False

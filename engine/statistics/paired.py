@@ -30,7 +30,7 @@ from .resamples import BY_DATUM, Base, Counted, Drawing, column_of, of_rows, pla
 
 # The datums of runs that are compared: the same of all of them.
 
-_SHOWN = 3
+_MAX_EXAMPLES = 3
 
 
 def same_kind(runs: Mapping[str, Tallied]) -> None:
@@ -114,22 +114,22 @@ def _answered(datums: ComparedDatums, runs: Mapping[str, Tallied]) -> ComparedDa
     mixed = some & ~every
     if not mixed.any():
         return datums
-    lacking = {name: int((mixed & ~row).sum()) for name, row in zip(runs, counted, strict=True)}
+    missing = {name: int((mixed & ~row).sum()) for name, row in zip(runs, counted, strict=True)}
     if not every.any():
-        message = ", ".join(f"{name} {count:,}" for name, count in lacking.items())
+        message = ", ".join(f"{name} {count:,}" for name, count in missing.items())
         raise InputError(
             f"no datum has a prediction in all runs. Of {int(some.sum()):,} datums, missing are"
-            f" {message}. Means are over datums with predictions{rule.way}.",
+            f" {message}. Means are over datums with predictions{rule.advice}.",
             code="nothing_in_common",
             count=int(some.sum()),
-            lacking=dict(lacking),
+            lacking=dict(missing),
         )
     place = np.where(mixed, -1, np.cumsum(~mixed) - 1).astype(np.int32)
     codes = {
         name: np.where(code >= 0, place[code], -1).astype(np.int32)
         for name, code in datums.codes.items()
     }
-    return ComparedDatums(datums.ids.filter(pl.Series(~mixed)), codes, datums.left_out, lacking)
+    return ComparedDatums(datums.ids.filter(pl.Series(~mixed)), codes, datums.left_out, missing)
 
 
 def shared_codes(first: Tallied, second: Tallied) -> tuple[Array, Array, int]:
@@ -193,21 +193,21 @@ def _of_all(runs: Mapping[str, Tallied], common: bool) -> ComparedDatums:
     if selected.len() < table.height:
         lacks = []
         for name, ids in zip(runs, every, strict=True):
-            lacking = table.filter(~pl.col("bare"), ~pl.col("id").is_in(ids.implode()))["id"].sort()
-            if len(lacking):
-                first = ", ".join(map(repr, lacking.head(_SHOWN).to_list()))
+            missing = table.filter(~pl.col("bare"), ~pl.col("id").is_in(ids.implode()))["id"].sort()
+            if len(missing):
+                first = ", ".join(map(repr, missing.head(_MAX_EXAMPLES).to_list()))
                 lacks.append(
-                    f"{len(lacking):,} datums of the others are missing in {name}, first {first}"
+                    f"{len(missing):,} datums of the others are missing in {name}, first {first}"
                 )
         shared = table.filter(pl.col("n") == len(runs))["id"]
         if not common or not len(shared):
-            way = (
+            remedy = (
                 f"compare their common datums with {option('common', True)}, or score all of them"
                 " on the same data"
                 if len(shared)
                 else "they have none in common"
             )
-            raise InputError(f"the runs are not of the same datums: {'; '.join(lacks)}: {way}.")
+            raise InputError(f"the runs are not of the same datums: {'; '.join(lacks)}: {remedy}.")
     place = pl.DataFrame(
         {"id": selected, "code": pl.int_range(len(selected), dtype=pl.Int32, eager=True)}
     )
@@ -244,8 +244,8 @@ def identical(first: Any, second: Any, codes: tuple[Array, Array] | None = None)
         one, other = codes or (None, None)
         return type(first) is type(second) and identical(first.ordered(one), second.ordered(other))
     if isinstance(first, np.ndarray):
-        alike = isinstance(second, np.ndarray) and first.dtype == second.dtype
-        return alike and np.array_equal(first, second, equal_nan=first.dtype.kind == "f")
+        same_dtype = isinstance(second, np.ndarray) and first.dtype == second.dtype
+        return same_dtype and np.array_equal(first, second, equal_nan=first.dtype.kind == "f")
     if isinstance(first, pl.Series):
         return isinstance(second, pl.Series) and first.equals(second)
     if isinstance(first, pl.DataFrame):
@@ -303,10 +303,10 @@ def fill_of(missing: str, runs: Sequence[Tallied]) -> Fill:
     plan = runs[0].plan
     if missing == SKIP:
         return skip
-    shown, rule = option("missing", missing), plan.does.common
+    given, rule = option("missing", missing), plan.does.common
     if rule is None or not rule.fills:
         raise OptionError(
-            f"{shown}: numbers of {plan.task} are no means of one value per datum that may be"
+            f"{given}: numbers of {plan.task} are no means of one value per datum that may be"
             " missing: remove it.",
             code="option_unread",
             option="missing",
@@ -314,14 +314,14 @@ def fill_of(missing: str, runs: Sequence[Tallied]) -> Fill:
     fills: dict[str, float] = {}
     endless, best = [], []
     for metric in plan.metrics:
-        way = plan.dialect.better.get(metric.name, metric.better)
-        if way == "lower":
+        better = plan.dialect.better.get(metric.name, metric.better)
+        if better == "lower":
             best.append(metric.name)
         ranges = [metric.range]
         if rule.ranges is not None:
             ranges = [rule.ranges(run.tallies, metric) for run in runs]
         lows, highs = zip(*ranges, strict=True)
-        end = {"higher": min(lows), "lower": max(highs)}.get(way, math.inf)
+        end = {"higher": min(lows), "lower": max(highs)}.get(better, math.inf)
         if math.isinf(end) and not rule.worst_of_datums.intersection(metric.needs):
             endless.append(metric.name)
         for need in metric.needs:
@@ -329,7 +329,7 @@ def fill_of(missing: str, runs: Sequence[Tallied]) -> Fill:
     if missing == ZERO:
         if best:
             raise OptionError(
-                f"{shown}: 0 is the best value of {', '.join(best)}, so that a run gains by values"
+                f"{given}: 0 is the best value of {', '.join(best)}, so that a run gains by values"
                 f" that are missing. Write {option('missing', WORST)}, or name metrics of which"
                 f" higher is better with {option('metrics')}.",
                 code="option_value",
@@ -339,7 +339,7 @@ def fill_of(missing: str, runs: Sequence[Tallied]) -> Fill:
         return lambda need: 0.0
     if endless:
         raise OptionError(
-            f"{shown}: {', '.join(endless)} {'have' if len(endless) > 1 else 'has'} no worst value."
+            f"{given}: {', '.join(endless)} {'have' if len(endless) > 1 else 'has'} no worst value."
             f" Name metrics that have one with {option('metrics')}, or remove {option('missing')}.",
             code="option_value",
             option="missing",
@@ -382,7 +382,7 @@ class Slices:
         self._datums = run.tallies.datums
         self._codes, self._n = codes, n
         self._at = identity.index("slice"), identity.index("slice_value")
-        self._known: dict[str, tuple[Array, list[str]]] = {}
+        self._groups: dict[str, tuple[Array, list[str]]] = {}
 
     def of(self, key: tuple[Any, ...], *every: Mapping[tuple[Any, ...], Array]) -> list[Array]:
         """Values of the datums that a number is about.
@@ -398,12 +398,12 @@ class Slices:
     def _inside(self, column: str | None, value: Any) -> Array:
         if column is None:
             return np.ones(self._n, bool)
-        if column not in self._known:
+        if column not in self._groups:
             group, names = self._datums.groups(column)
             of = np.full(self._n, -1, np.int32)
             of[self._codes[self._codes >= 0]] = group[self._codes >= 0]
-            self._known[column] = of, names
-        of, names = self._known[column]
+            self._groups[column] = of, names
+        of, names = self._groups[column]
         return np.asarray(of == names.index(value)) if value in names else np.zeros(self._n, bool)
 
 
@@ -452,7 +452,7 @@ class _Collector:
         self._blocks = blocks
         self._vectors = vectors
         self._lock = threading.Lock()
-        self.kept: list[Array | str] = []
+        self.drawn: list[Array | str] = []
         self.units: list[Array] = []
         self.share: list[Array] = []
         self.unfit: list[Array] = []
@@ -474,7 +474,7 @@ class _Collector:
             with self._lock:
                 at = self.n
                 self.n += size
-                self.kept.append(drawn)
+                self.drawn.append(drawn)
                 self.units += of_one
                 self.share.append(base.share & ~np.isnan(base.size) & (metric.as_share is None))
                 self.unfit.append(np.repeat(unfit, [rows.size for rows in of_one]))
@@ -503,12 +503,12 @@ class _Visitor:
         counted: dict[Any, Counted],
         visit: Callable[[Drawing, Any, Any, Counted | None], Counted],
     ) -> None:
-        self._drawing, self._found, self._visit = drawing, counted, visit
+        self._drawing, self._store, self._visit = drawing, counted, visit
 
     def __call__(
         self, view: Any, computed: Sequence[Computed], place: Any = None
     ) -> list[list[Cells]]:
-        self._found[place] = self._visit(self._drawing, view, computed, self._found.get(place))
+        self._store[place] = self._visit(self._drawing, view, computed, self._store.get(place))
         return [cells for _, _, cells in computed]
 
     def notes(self) -> list[Note]:
@@ -539,7 +539,7 @@ def paired_numbers(
 
     def keep_view(drawing: Drawing, view: Any, computed: Any, previous: Counted | None) -> Counted:
         reusable = (
-            previous is not None and previous.metrics and drawing.sealed(view, computed, previous)
+            previous is not None and previous.metrics and drawing.seal(view, computed, previous)
         )
         return previous if previous is not None and reusable else BY_DATUM
 
@@ -547,8 +547,8 @@ def paired_numbers(
         each(hash_view)
     for place in set.union(*(set(one) for one in of_runs)):
         every = [one.get(place, BY_DATUM) for one in of_runs]
-        alike = every[0].metrics and all(one.metrics == every[0].metrics for one in every)
-        if not alike or not group_vectors([one.vectors for one in every]):
+        same_metrics = every[0].metrics and all(one.metrics == every[0].metrics for one in every)
+        if not same_metrics or not group_vectors([one.vectors for one in every]):
             for one in of_runs:
                 one.pop(place, None)
     if any(of_runs):
@@ -586,11 +586,11 @@ def numbers(
         run.plan, run.tallies, threads=run.threads, estimate=collector, within=within
     )
     rows = makers["metrics"]()
-    n_draws = max((one.shape[0] for one in collector.kept if not isinstance(one, str)), default=0)
+    n_draws = max((one.shape[0] for one in collector.drawn if not isinstance(one, str)), default=0)
     every = np.full((n_draws, collector.n), np.nan)
     why: dict[int, str] = {}
-    ends = [*collector.begins[1:], collector.n]
-    for one, first, last in zip(collector.kept, collector.begins, ends, strict=True):
+    stops = [*collector.begins[1:], collector.n]
+    for one, first, last in zip(collector.drawn, collector.begins, stops, strict=True):
         if isinstance(one, str):
             why |= dict.fromkeys(range(first, last), one)
         else:

@@ -213,13 +213,13 @@ class Drawing:
         n = sum(len(draws) for draws in every)
         for i in which:
             out[i] = _room(n, sizes[i], local(self.plan.options.scratch))
-        found_vectors = self._find(view, computed, which, every) if vectors is None else vectors
-        counted = found_vectors.metrics
+        grouped = self._find(view, computed, which, every) if vectors is None else vectors
+        counted = grouped.metrics
         work: list[tuple[Sequence[Draws], list[int]]] = [
             (every, [i for i in which if i not in counted])
         ]
         if counted:
-            blocks_of = self._blocks_of_vectors(computed, every, found_vectors.vectors)
+            blocks_of = self._blocks_of_vectors(computed, every, grouped.vectors)
             work.append((blocks_of, counted))
         drawn = self.plan.does.drawn
 
@@ -274,7 +274,7 @@ class Drawing:
         counted = self.hashed(view, computed, which, side=blocks[0].side)
         if not counted.metrics or not group_vectors([counted.vectors]):
             return BY_DATUM
-        return counted if self.sealed(view, computed, counted) else BY_DATUM
+        return counted if self.seal(view, computed, counted) else BY_DATUM
 
     def hashed(
         self, view: Any, computed: Sequence[Computed], which: Sequence[int], side: Any = None
@@ -292,7 +292,7 @@ class Drawing:
             some.remove(unfit)
         return BY_DATUM
 
-    def sealed(self, view: Any, computed: Sequence[Computed], own: Counted) -> bool:
+    def seal(self, view: Any, computed: Sequence[Computed], own: Counted) -> bool:
         """Keep the rows of distinct vectors."""
         done = self._run(view, computed, own.metrics, own.vectors.draws()) is None
         own.vectors.seal()
@@ -319,12 +319,12 @@ class Drawing:
         """The same resamples in larger blocks."""
         cells = sum(math.prod(one.shape) for _, _, every in computed for one in every)
         each = max(4, min(_AT_ONCE, tuning().drawn_cells // max(cells, 1)) // 4 * 4)
-        ends = range(blocks[0].first, blocks[-1].last, each)
+        starts = range(blocks[0].first, blocks[-1].last, each)
         return [
             msgspec.structs.replace(
                 blocks[0], first=at, last=min(at + each, blocks[-1].last), vectors=vectors
             )
-            for at in ends
+            for at in starts
         ]
 
     def _compute(
@@ -559,11 +559,11 @@ class Estimates:
         self, plan: Plan, tallies: Any, interval_options: Wanted, threads: Threads
     ) -> None:
         self._drawing = Drawing(plan, tallies, threads)
-        self._asked = interval_options
+        self._given = interval_options
         self._rare = 0  # most labels of a macro average with few positives
         self._overflows = False  # some resamples
         self._few: list[int] = []  # effective number of units or positives of numbers with few
-        self._lacking: list[float] = []  # share of resamples without a value, per number
+        self._gaps: list[float] = []  # share of resamples without a value, per number
         self._without: list[str] = []  # why numbers have no interval
 
     def notes(self) -> list[Note]:
@@ -571,7 +571,7 @@ class Estimates:
         notes = []
         if self._few:
             what = (
-                "datums" if self._asked.cluster is None else f"clusters of {self._asked.cluster!r}"
+                "datums" if self._given.cluster is None else f"clusters of {self._given.cluster!r}"
             )
             many = count_of(len(self._few), "interval")
             notes.append(
@@ -594,16 +594,16 @@ class Estimates:
             notes.append(
                 Note("no_interval", f"no interval for {count_of(how_many, 'number')}: {reason}.")
             )
-        if self._lacking:
+        if self._gaps:
             why = "a resample may miss so few" if self._few else "labels are rare or slices small"
             if self._overflows:
                 why = f"they are {TOO_LARGE}"
-            most = max(self._lacking)
+            most = max(self._gaps)
             share = f"up to {most:.0%}" if most >= 0.01 else "less than 1%"
             notes.append(
                 Note(
                     "draws_without_value",
-                    f"{count_of(len(self._lacking), 'number')} had no value in some resamples"
+                    f"{count_of(len(self._gaps), 'number')} had no value in some resamples"
                     f" ({share} of them), as {why}: intervals rest on the others.",
                 )
             )
@@ -621,14 +621,14 @@ class Estimates:
         shares = self._shares(view, computed)
         others = {at: one for at, one in shares.items() if one is not computed[at]}
         computed = [*computed, *others.values()]
-        methods = [METHODS[self._asked.method or metric.interval] for metric, _, _ in computed]
-        drawing, asked = self._drawing, self._asked
-        by_chance = drawing.by_chance(computed, asked.draws, asked.seed)
+        methods = [METHODS[self._given.method or metric.interval] for metric, _, _ in computed]
+        drawing, given = self._drawing, self._given
+        by_chance = drawing.by_chance(computed, given.draws, given.seed)
         bases = [
             Base(metric, cells, independent=self._independent) for metric, _, cells in computed
         ]
         refused = [
-            metric.unfit.get(asked.method or metric.interval, metric.unfit.get("", ""))
+            metric.unfit.get(given.method or metric.interval, metric.unfit.get("", ""))
             for metric, _, _ in computed
         ]
         areas = [self._area_variance(view, one) for one in computed]
@@ -651,7 +651,7 @@ class Estimates:
         units = drawing.units(view)
         base_of = {at: bases[at] for at in shares} | dict(zip(others, bases[n_own:], strict=True))
         means = {
-            at: self._ends_of_means(view, computed[at], one, base_of[at])
+            at: self._bounds_of_means(view, computed[at], one, base_of[at])
             for at, one in shares.items()
         }
         every = zip(computed, methods, bases, areas, drawn, out_of, strict=True)
@@ -678,8 +678,8 @@ class Estimates:
                 labels[i] = base, settings, base.compute(view, settings)
         if not labels:
             return {}
-        pairs = max(LEAST_DRAWS, self._asked.draws // _PER_PAIR)
-        halves = self._drawing.halves(view, [*labels.values()], pairs, self._asked.seed)
+        pairs = max(LEAST_DRAWS, self._given.draws // _PER_PAIR)
+        halves = self._drawing.halves(view, [*labels.values()], pairs, self._given.seed)
         result = {}
         for (i, (_, _, (cells,))), half in zip(labels.items(), halves, strict=True):
             (mean,), where = computed[i][2], places(cells)
@@ -702,7 +702,7 @@ class Estimates:
         shares: dict[int, Computed] = {}
         for at, (metric, settings, _) in enumerate(computed):
             name = metric.mean_of(settings) if metric.mean_of is not None else None
-            if name is not None and self._asked.method is None:
+            if name is not None and self._given.method is None:
                 own = registry.get(self._drawing.plan.task, name)
                 assert own.compute is not None
                 shares[at] = (
@@ -712,17 +712,17 @@ class Estimates:
                 )
         return shares
 
-    def _ends_of_means(self, view: Any, mean: Computed, shares: Computed, base: Base) -> Array:
+    def _bounds_of_means(self, view: Any, mean: Computed, shares: Computed, base: Base) -> Array:
         """Ends and standard errors of means of shares, float64 [3, numbers]; NaN if unknown."""
         of_label = shares[2][0]
         share = column_of(of_label, "value")
         trials, where = np.full(share.size, np.nan), places(of_label)
         trials[where] = self._trials(base)[: where.size]
         none = np.zeros((0, share.size))
-        wide = wilson(Sample(share, self._asked.level, (0.0, 1.0), none, none, trials=trials))
+        wide = wilson(Sample(share, self._given.level, (0.0, 1.0), none, none, trials=trials))
         shape = of_label.shape
         share, trials = share.reshape(shape), trials.reshape(shape)
-        ends = Interval(*(one.reshape(shape) for one in wide))
+        label_bounds = Interval(*(one.reshape(shape) for one in wide))
         columns = []
         for cells in mean[2]:
             out = np.full((3, *cells.shape), np.nan)
@@ -730,7 +730,7 @@ class Estimates:
             if "label" not in cells.axes and cells.columns.get("average") in (None, "macro"):
                 for key in range(cells.shape[1]):
                     inside = (trials > 0) & (view.labels.key == key)
-                    average, bounds = mean_of_shares(ends, share, inside)
+                    average, bounds = mean_of_shares(label_bounds, share, inside)
                     same = np.abs(average - point[:, key]) < _SAME  # not averages of other labels
                     out[:, :, key] = np.where(same, np.stack(bounds), np.nan)
             columns.append(out.reshape(3, -1)[:, places(cells)])
@@ -740,22 +740,22 @@ class Estimates:
         """(Effective) number of trials of shares; NaN for other numbers."""
         if self._independent:
             return np.where(base.share, base.size, np.nan)
-        clustered = self._asked.cluster is not None and not self._drawing.clusters_of_one
-        return base.trials(self._asked.level, clustered=clustered)
+        clustered = self._given.cluster is not None and not self._drawing.clusters_of_one
+        return base.trials(self._given.level, clustered=clustered)
 
     @property
     def _independent(self) -> bool:
         """True if each datum counts once, on its own."""
         if self._drawing.tallies.weighted:
             return False
-        return self._asked.cluster is None or self._drawing.clusters_of_one
+        return self._given.cluster is None or self._drawing.clusters_of_one
 
     def _area_variance(self, view: Any, computed: Computed) -> Array | None:
         """Variances and sizes of areas, float64 [3, rows]; see ``Sample.variance``."""
         metric, settings, every = computed
         if metric.area_variance is None:
             return None
-        clustered = self._asked.cluster is not None
+        clustered = self._given.cluster is not None
         variances = metric.area_variance(view, settings, self._drawing.keys, clustered=clustered)
         flat = variances.reshape(3, -1)  # the same for all averages
         return np.concatenate([flat[:, places(one)] for one in every], axis=1)
@@ -798,7 +798,7 @@ class Estimates:
             none = np.zeros((0, point.size))
             sample = Sample(
                 point=point,
-                level=self._asked.level,
+                level=self._given.level,
                 range=metric.range,
                 drawn=none if isinstance(drawn, str) or cells.unfit else drawn[:, some],
                 left_out=none if isinstance(left_out, str) or cells.unfit else left_out[:, some],
@@ -808,7 +808,7 @@ class Estimates:
                 as_share=metric.as_share,
                 mean=means[:, some],
             )
-            name = self._asked.method or metric.interval
+            name = self._given.method or metric.interval
             filled = self._filled(cells, where, sample, name, why, rests[some])
             if excess is not None and sample.drawn.shape[0]:
                 filled = _corrected(filled, where, sample, excess)
@@ -831,13 +831,13 @@ class Estimates:
         flat = bounds.upper - bounds.lower <= WIDTHLESS * size
         exact = np.zeros(sample.point.size, bool)
         for closed in CLOSED:
-            chosen = name in closed.methods or (closed.default and self._asked.method is None)
-            used = closed.known(sample) & (flat | chosen)
+            chosen = name in closed.methods or (closed.default and self._given.method is None)
+            used = closed.applies(sample) & (flat | chosen)
             if used.any():
-                ends = closed.make(sample)
+                made = closed.make(sample)
                 if not self._independent and drawn.shape[0] and closed.default:
-                    ends = ends._replace(se=standard_errors(drawn))  # not adjusted for clusters
-                pairs = zip(ends, bounds, strict=True)
+                    made = made._replace(se=standard_errors(drawn))  # not adjusted for clusters
+                pairs = zip(made, bounds, strict=True)
                 bounds = Interval(*(np.where(used, one, other) for one, other in pairs))
                 exact |= used
         share = exact & (sample.trials > 0) & (sample.as_share is None)
@@ -853,17 +853,17 @@ class Estimates:
             bad = bad | few
         single = sample.units < 1 + 1e-9
         constant = single & ~np.isnan(sample.point) & (exact | (not why))
-        reasons[constant] = does_not_vary(self._asked.cluster)
+        reasons[constant] = does_not_vary(self._given.cluster)
         bad = bad | constant
         flat &= ~exact & ~bad
         reasons[flat] = NOT_MOVED
         bad = bad | flat
         lost = np.isnan(bounds.lower) & ~bad
-        reasons[lost & (reasons == "")] = method.lacking or "these resamples do not give it"
+        reasons[lost & (reasons == "")] = method.absent or "these resamples do not give it"
         bad = bad | lost
         if drawn.shape[0] and not why:
             some = ~bad & ~exact & (many < drawn.shape[0])
-            self._lacking += (1 - many[some] / drawn.shape[0]).tolist()
+            self._gaps += (1 - many[some] / drawn.shape[0]).tolist()
         rests = np.fmin(sample.units, rests)
         few = ~bad & ~exact & (rests < FEW_CLUSTERS - 0.5)
         self._few += np.maximum(np.rint(rests[few]), 1).astype(int).tolist()
@@ -1023,6 +1023,6 @@ def interval(
             units=np.full(point.size, units),
         )
     )
-    ends = np.stack([bounds.lower, bounds.upper])
-    ends[:, np.isnan(point) | (many < max(LEAST_DRAWS, interval_options.draws // 10))] = np.nan
-    return ends
+    limits = np.stack([bounds.lower, bounds.upper])
+    limits[:, np.isnan(point) | (many < max(LEAST_DRAWS, interval_options.draws // 10))] = np.nan
+    return limits

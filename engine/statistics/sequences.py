@@ -189,21 +189,21 @@ def without_repeats(nights: Mapping[str, Night]) -> dict[str, Night]:
     return {name: nights[name] for name in nights if name in latest.values()}
 
 
-class Looked(NamedTuple):
+class SequenceState(NamedTuple):
     """Confidence sequence as of a night.
 
     Attributes:
-        ends: None before the sequence begins.
+        bounds: None before the sequence begins.
         n: number of datums; None if each night counts as one value.
         reason: the data it is over, or why there is none yet.
     """
 
-    ends: Limits | None
+    bounds: Limits | None
     n: int | None
     reason: str
 
 
-def look(nights: Sequence[Night], level: float) -> Looked:
+def look(nights: Sequence[Night], level: float) -> SequenceState:
     """Compute the confidence sequence over nights.
 
     It is a betting sequence over datums if the number is a mean over them in every night, and if
@@ -214,7 +214,7 @@ def look(nights: Sequence[Night], level: float) -> Looked:
         level: in (0, 1).
     """
     if not nights:
-        return Looked(None, None, "no night has a value")
+        return SequenceState(None, None, "no night has a value")
     t, several = count_of(len(nights), "night"), ""
     if all(one.counts is not None and one.limits == nights[0].limits for one in nights):
         counts = np.array([one.counts for one in nights])
@@ -227,16 +227,16 @@ def look(nights: Sequence[Night], level: float) -> Looked:
             reason = f"over {count_of(n, 'datum')} of {t}{several}"
             if several:
                 reason += f"; from {FIRST} nights on, each counts as one value"
-            return Looked(bounds, n, reason)
+            return SequenceState(bounds, n, reason)
     if len(nights) < FIRST:
-        return Looked(None, None, f"{len(nights)} of the {FIRST} nights it begins with")
+        return SequenceState(None, None, f"{len(nights)} of the {FIRST} nights it begins with")
     bounds = asymptotic(np.array([one.value for one in nights]), level)
     if several:  # a mean of values, whose range is known
         bounds = max(bounds[0], nights[0].limits[0]), min(bounds[1], nights[0].limits[1])
     reason = f"over the numbers of {t}{several}"
     if bounds[0] == bounds[1]:
-        return Looked(None, None, f"{reason}, which are all the same")
-    return Looked(bounds, None, reason)
+        return SequenceState(None, None, f"{reason}, which are all the same")
+    return SequenceState(bounds, None, reason)
 
 
 class DatumValues:
@@ -421,10 +421,10 @@ def _changes_of(values: Array, trials: Array | None, alpha: float, present: Arra
     if len(starts) == 1:
         return []
     weights = np.ones(values.size) if trials is None else trials
-    ends = [*starts[1:], values.size]
+    stops = [*starts[1:], values.size]
     means = [
         float(np.average(values[a:b], weights=weights[a:b]))
-        for a, b in zip(starts, ends, strict=True)
+        for a, b in zip(starts, stops, strict=True)
     ]
     return [
         Change(int(present[at]), int(present[last]), means[i], means[i + 1])
@@ -568,7 +568,7 @@ def _log_capital(right: Array, wrong: Array, mean: Array) -> Array:
     return most + np.log(np.exp(logs - most[..., None]) @ CAPITAL)
 
 
-def _lower_ends(right: Array, wrong: Array, log_least: float) -> Array:
+def _lower_bounds(right: Array, wrong: Array, log_least: float) -> Array:
     """Largest share whose capital reaches a limit."""
     inside, outside = np.zeros(right.shape), np.ones(right.shape)
     for _ in range(40):
@@ -587,8 +587,8 @@ def _certain_share(values: Array, trials: Array, alpha: float) -> int:
     right = np.concatenate([[0.0], np.cumsum(counts[:, -1])])
     wrong = np.concatenate([[0.0], np.cumsum(counts[:, 0])])
     log_least = math.log(2 / (alpha / 2))
-    upper = np.concatenate([[1.0], 1 - _lower_ends(wrong[1:], right[1:], log_least)])
-    lower = np.concatenate([[0.0], _lower_ends(right[1:], wrong[1:], log_least)])
+    upper = np.concatenate([[1.0], 1 - _lower_bounds(wrong[1:], right[1:], log_least)])
+    lower = np.concatenate([[0.0], _lower_bounds(right[1:], wrong[1:], log_least)])
     certain: list[tuple[int, int]] = []
     for w in _windows(nights - LEAST + 1, LEAST):
         k = np.arange(LEAST, nights - w + 1)

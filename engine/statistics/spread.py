@@ -23,7 +23,7 @@ NUMBER_KEYS = tuple(name for name in METRICS if name not in _NUMBERS)
 DRAWS = 200
 """Maximum number of times that groups are mixed, each a summary of the whole run."""
 _TITLE = ("metric", "statistic", "average", "label_value")
-_SHOWN = 3
+_MAX_EXAMPLES = 3
 
 
 def add_spread(result: Result, options: Options) -> None:
@@ -61,16 +61,16 @@ def add_spread(result: Result, options: Options) -> None:
         "excess", descending=True, maintain_order=True
     )
     if unequal.height:
-        shown = [
+        examples = [
             f"{' '.join(str(row[name]) for name in _TITLE if row[name] is not None)}"
             f" {row['lowest']:.4g} ({row['lowest_group']}) to {row['highest']:.4g}"
             f" ({row['highest_group']})"
-            for row in unequal.head(_SHOWN).iter_rows(named=True)
+            for row in unequal.head(_MAX_EXAMPLES).iter_rows(named=True)
         ]
-        more = "; ..." if unequal.height > _SHOWN else ""
+        more = "; ..." if unequal.height > _MAX_EXAMPLES else ""
         message = (
             f"{column}: its groups differ more than equal groups would in 95 % of cases, in"
-            f" {unequal.height:,} of {count_of(frame.height, 'number')}: {'; '.join(shown)}"
+            f" {unequal.height:,} of {count_of(frame.height, 'number')}: {'; '.join(examples)}"
             f"{more}. See frame spread."
         )
         result.notes = [*result.notes, Note("groups_differ", message, unequal.height)]

@@ -43,10 +43,10 @@ def paired_error(single: Single) -> tuple[float, float, int]:
     NaN unless both numbers are means over two or more datums.
     """
     of_a, of_b = _defined_values(single)
-    gone = of_b - of_a
-    if gone.size < 2:
+    delta = of_b - of_a
+    if delta.size < 2:
         return math.nan, math.nan, 0
-    return float(gone.mean()), float(gone.std(ddof=1)) / math.sqrt(gone.size), gone.size - 1
+    return float(delta.mean()), float(delta.std(ddof=1)) / math.sqrt(delta.size), delta.size - 1
 
 
 def mcnemar(single: Single) -> float:
@@ -61,8 +61,8 @@ def mcnemar(single: Single) -> float:
         return math.nan
     gained, lost = int((of_b > of_a).sum()), int((of_b < of_a).sum())
     n, k = gained + lost, np.arange(min(gained, lost))
-    ways = np.concatenate([[0.0], np.cumsum(np.log(n - k) - np.log(k + 1))])  # logs of binomials
-    return min(1.0, 2 * float(np.exp(ways - n * math.log(2)).sum()))
+    logs = np.concatenate([[0.0], np.cumsum(np.log(n - k) - np.log(k + 1))])  # logs of binomials
+    return min(1.0, 2 * float(np.exp(logs - n * math.log(2)).sum()))
 
 
 def discordant(single: Single) -> tuple[int, int, int]:
@@ -71,12 +71,12 @@ def discordant(single: Single) -> tuple[int, int, int]:
     All 0 unless both are shares of the same datums.
     """
     _, _, of_a, of_b = single
-    known_a, known_b = _defined_values(single)
-    if not known_a.size or not np.array_equal(np.isnan(of_a), np.isnan(of_b)):
+    defined_a, defined_b = _defined_values(single)
+    if not defined_a.size or not np.array_equal(np.isnan(of_a), np.isnan(of_b)):
         return 0, 0, 0
-    if not all(np.isin(of, (0.0, 1.0)).all() for of in (known_a, known_b)):
+    if not all(np.isin(of, (0.0, 1.0)).all() for of in (defined_a, defined_b)):
         return 0, 0, 0
-    return known_a.size, int((known_b > known_a).sum()), int((known_b < known_a).sum())
+    return defined_a.size, int((defined_b > defined_a).sum()), int((defined_b < defined_a).sum())
 
 
 def _defined_values(single: Single) -> tuple[Array, Array]:
@@ -299,11 +299,11 @@ def compare_slice(
     if isinstance(drawn, str):
         raise ResultError(f"{metric.name} of slices: {drawn}.")
     before = sum(places(one).size for one in cells[:first])
-    shown, values = places(cells[first]), column_of(cells[first], "value")
+    cell_places, values = places(cells[first]), column_of(cells[first], "value")
     each = values.size // 2
     pair = np.full((drawn.shape[0], 2), np.nan)
     for g in range(2):
-        at = np.flatnonzero(shown == g * each)
+        at = np.flatnonzero(cell_places == g * each)
         if at.size:
             pair[:, g] = drawn[:, before + at[0]]
     value, elsewhere = float(values[0]), float(values[each])
@@ -326,7 +326,7 @@ def compare_slice(
     )
 
 
-def _p(pair: Array, shown: float) -> float:
+def _p(pair: Array, stated: float) -> float:
     """Return the two-sided p of a difference, from its resamples.
 
     Only their standard deviation is used. Their mean is biased: few datums raise interpolated
@@ -334,9 +334,9 @@ def _p(pair: Array, shown: float) -> float:
     """
     difference = pair[:, 0] - pair[:, 1]
     difference = difference[~np.isnan(difference)]
-    if difference.size < 2 or math.isnan(shown):
+    if difference.size < 2 or math.isnan(stated):
         return math.nan
     spread = float(difference.std(ddof=1))
     if spread == 0.0:
-        return math.nan if shown == 0.0 else 0.0
-    return float(2 * normal_cdf(np.array([-abs(shown) / spread]))[0])
+        return math.nan if stated == 0.0 else 0.0
+    return float(2 * normal_cdf(np.array([-abs(stated) / spread]))[0])

@@ -220,7 +220,7 @@ class PixelView(CountsView):
 
     Attributes:
         truth: pixels of each label in the ground truths, int64 [group, label].
-        found: same in the predictions.
+        predicted: same in the predictions.
         right: same in both.
         counted: pixels that count, int64 [group, key].
         agreeing: pixels on which both sides agree, int64 [group, key].
@@ -228,7 +228,7 @@ class PixelView(CountsView):
     """
 
     truth = _column("areas", "truth")
-    found = _column("areas", "found")
+    predicted = _column("areas", "found")
     right = _column("areas", "right")
     counted = _column("images", "pixels", "key")
     agreeing = _column("images", "right", "key")

@@ -144,7 +144,7 @@ class Draws(msgspec.Struct, frozen=True, dict=True):
         return self.weights if keys is None else self.of(keys)
 
     @Lazy
-    def turns(self) -> Any:
+    def calls(self) -> Any:
         """Numbers the calls of :meth:`sums` and :meth:`once`, which are the same in all blocks."""
         return count()
 
@@ -249,7 +249,7 @@ class Vectors:
 
     def once(self, draws: Draws, compute: Callable[[], Any]) -> Any:
         """See :meth:`.Draws.once`."""
-        at = next(draws.turns)
+        at = next(draws.calls)
         if self._stage == _HASH:
             self._once[at] = compute()
         if at not in self._once:
@@ -264,7 +264,7 @@ class Vectors:
         Raises:
             Uncounted: the sum was not among those of the first stage.
         """
-        turn = next(draws.turns)
+        turn = next(draws.calls)
         if self._stage == _HASH:
             return self._hash(turn, n_cells, summands, counts=counts)
         call = self._once.get(turn)
@@ -375,10 +375,10 @@ def group_vectors(runs: Sequence[Vectors]) -> bool:
         place = unit
     else:
         return False
-    ends = iter(pairwise(np.cumsum([0, *(one.size for one in of_blocks)])))
+    intervals = iter(pairwise(np.cumsum([0, *(one.size for one in of_blocks)])))
     for run in runs:
         run._class_keys, run._units = keys, units
-        run._places = [place[slice(*next(ends))] for _ in run._hashes]
+        run._places = [place[slice(*next(intervals))] for _ in run._hashes]
         run._hashes = run._block_keys = []
         run._stage = _KEEP
     return True

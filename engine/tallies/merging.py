@@ -466,18 +466,18 @@ def merge_scored(
     plain = unit.size == sum(new.size for new in units) and bool(
         (unit == np.arange(unit.size)).all()
     )
-    shown = np.zeros(n_labels, bool)
+    scored_labels = np.zeros(n_labels, bool)
     for part, _, label in filled:
-        shown[label[part.labels]] = True
+        scored_labels[label[part.labels]] = True
     if one < 0:
-        shown[:] = True
+        scored_labels[:] = True
     return Scored(
         score,
         arrays["outcome"],
         arrays.get("label"),
         None if plain else unit.astype(np.int32),
         one,
-        shown,
+        scored_labels,
         one_precision([(part.single, part.outcome.size) for part in scored]),
         scored[0].ranked,
     )

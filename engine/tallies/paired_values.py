@@ -81,9 +81,9 @@ class Paired(Table, frozen=True):
         if weight is None and not self.beside:
             return Paired(none, none, target, prediction, None, {}), start
         _, order = by_cell(cell, weight, n_cells)
-        beside = {name: values[order] for name, values in self.beside.items()}
+        extra = {name: values[order] for name, values in self.beside.items()}
         weighed = None if weight is None else weight[order]
-        return Paired(none, none, target, prediction, weighed, beside), start
+        return Paired(none, none, target, prediction, weighed, extra), start
 
 
 # Views of paired values: sums over predicted and true numbers, and rank statistics.
@@ -100,7 +100,7 @@ Scaled = tuple[Array, Array]
 """Numbers [group, key], and the powers of two, int64, that each is to be multiplied by."""
 
 SIDES = ("target", "prediction", "error")
-_TOGETHER = (
+_JOINT_SUMS = (
     ("absolute", "squared", "error"),
     ("target", "prediction"),
     ("size",),
@@ -165,7 +165,7 @@ class PairedView(CountsView):
         super().__init__(tally, labels, stats, **grouping)
         self.shape = self.n_groups, len(labels.key_names)
         self._totals: dict[str, Array] = {}
-        self.kept: dict[str, Any] = {}  # shared by resampled views of this one
+        self.cache: dict[str, Any] = {}  # shared by resampled views of this one
 
     def drawn(self, draws: Draws) -> PairedDraws:
         return PairedDraws(self, draws)
@@ -184,8 +184,8 @@ class PairedView(CountsView):
         n_keys = self.shape[1]
         if group is None:
             return None if n_keys == 1 else rows.key
-        alike = n_keys == 1 and rows.datum.size == group.size  # row i is datum i
-        row_group = group if alike else group[rows.datum]
+        one_row_each = n_keys == 1 and rows.datum.size == group.size  # row i is datum i
+        row_group = group if one_row_each else group[rows.datum]
         if n_keys == 1:
             return row_group
         cell = row_group.astype(np.int64) * n_keys + rows.key
@@ -314,7 +314,7 @@ class PairedView(CountsView):
 
     def _moments(self, name: str) -> dict[str, Array]:
         """A moment, and those that are summed along with it."""
-        names = next(some for some in _TOGETHER if name in some)
+        names = next(some for some in _JOINT_SUMS if name in some)
         means, scales = Means(**self.centres(name)), self.scaling.scales
         sums = ExactSums(self.n_cells * len(names))
         codes = [MOMENTS[one] for one in names]
@@ -489,7 +489,7 @@ class PairedDraws(PairedView):
 
         The last is for rows outside. Resamples of one view share it.
         """
-        if name not in self._base.kept:
+        if name not in self._base.cache:
             n_cells = self._base.n_cells
             n, most, few = (np.zeros(n_cells) for _ in range(3))
             for _, _, place, values in self._of_blocks(of):
@@ -499,8 +499,8 @@ class PairedDraws(PairedView):
                 count_tiny(place, values, least, few)
             fits = np.isfinite(most) & (few * 100 <= n)
             step = np.where(fits, step_of_grid(np.where(fits, most, 0.0), n), np.nan)
-            self._base.kept[name] = np.append(step, 0.0)
-        return self._base.kept[name]
+            self._base.cache[name] = np.append(step, 0.0)
+        return self._base.cache[name]
 
     def _drawn(self, name: str, of: _Numbers) -> Array:
         step = self._draws.once(lambda: self._grid(name, of))

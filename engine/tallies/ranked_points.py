@@ -277,13 +277,13 @@ class _LastPoints:
         n = score.size
         each = np.ones(n, np.int64) if weight is None else weight
         true, false = (np.r_[0, np.cumsum(each * side)] for side in (right, ~right))
-        ends = np.ones(n, bool)
-        ends[:-1] = score[1:] != score[:-1]
+        last_of_score = np.ones(n, bool)
+        last_of_score[:-1] = score[1:] != score[:-1]
         some = np.diff(start) > 0
         lasts = start[1:][some] - 1
-        ends[lasts] = False
+        last_of_score[lasts] = False
         segment = segment_of(start)
-        at = np.flatnonzero(ends)
+        at = np.flatnonzero(last_of_score)
         of = segment[at]
         first = start[:-1]
         tp = self.tp[of] + (true[at + 1] - true[first[of]])
@@ -590,8 +590,8 @@ def at_positions(view: Any, shape: tuple[int, ...]) -> tuple[Array, Array, Array
     if totals is not None:
         defined = ~np.isnan(scores) & (totals[0] + totals[1] > 0)
         every = np.where(defined, totals[0] + totals[1], 1.0)
-        alike = totals[2] * 2.0 ** (LOW - 54) + totals[3] * 2.0**-54 if angles else totals[0]
-        for out, right in zip(sums, (totals[0], alike), strict=True):
+        similar = totals[2] * 2.0 ** (LOW - 54) + totals[3] * 2.0**-54 if angles else totals[0]
+        for out, right in zip(sums, (totals[0], similar), strict=True):
             out[:] = np.where(defined, right / every, 0.0)
             out[:] = np.maximum.accumulate(out[..., ::-1], axis=-1)[..., ::-1]
     full_shape = *shape, levels

@@ -212,7 +212,7 @@ class RankedView(View):
         self.n_groups *= 1 if draws is None else len(draws)
         self._tallies = dict(tallies or {})
         self._shared = {} if shared is None else shared
-        self._beside: dict[str, RankedView] = {}
+        self._companions: dict[str, RankedView] = {}
         self._counts: dict[tuple[float, ...], tuple[Array, Array]] = {}
 
     @property
@@ -240,17 +240,17 @@ class RankedView(View):
         """Return the view with other weights of its datums, int64 [n_datums]."""
         return self._like(weights=weights, draws=None)
 
-    def beside(self, name: str) -> RankedView | None:
+    def companion(self, name: str) -> RankedView | None:
         """Return the view of another tally with the same groups and weights, or None."""
-        if name in self._tallies and name not in self._beside:
+        if name in self._tallies and name not in self._companions:
             other = self._tallies[name]
             no_cap = np.array([np.iinfo(np.int32).max])
             how = {**self._how, "interpolation": other.interpolation, "caps": no_cap}
             shared = self._shared.setdefault(("beside", name), {})
-            self._beside[name] = RankedView(
+            self._companions[name] = RankedView(
                 other.ranked, self.labels, shared=shared, over=self.over, **how
             )
-        return self._beside.get(name)
+        return self._companions.get(name)
 
     # -- rows and queries ------------------------------------------------------------------------
 

@@ -150,7 +150,7 @@ class UnitClasses(UnitView):
         For multi-label data, also those with a prediction: they have the empty set of true labels.
         """
         if self.units.truth_start is not None:
-            return self.known_units
+            return self.present_units
         return np.flatnonzero(self.units.n_truths > 0)
 
     @Lazy
@@ -177,17 +177,17 @@ class UnitClasses(UnitView):
         return sums.rounded().reshape(self.n_groups, len(self.labels.key_names))
 
     @Lazy
-    def known_datums(self) -> Array:
+    def present_datums(self) -> Array:
         """(Weighted) datums with a truth or a prediction of any key, float64 [group]."""
         if self.unit_weight is not None:
-            return self._known_sums.rounded()
+            return self._present_sums.rounded()
         if self._one_unit_each:
             return self.every.sum(axis=1)
         return self.added(_leads, 1)[:, 0]
 
     @Lazy
-    def _known_sums(self) -> ExactSums:
-        """Weight of the datums of ``known_datums``, cells of [group]."""
+    def _present_sums(self) -> ExactSums:
+        """Weight of the datums of ``present_datums``, cells of [group]."""
         if self._one_unit_each:
             n_keys = len(self.labels.key_names)
             group = np.repeat(np.arange(self.n_groups), n_keys)
@@ -202,11 +202,11 @@ class UnitClasses(UnitView):
     @Lazy
     def leads(self) -> Array:
         """The first unit of every datum with a truth or a prediction, int64 [m]."""
-        unit = self.known_units
+        unit = self.present_units
         return unit[np.unique(self.units.datum_of(unit), return_index=True)[1]]
 
     @Lazy
-    def known_units(self) -> Array:
+    def present_units(self) -> Array:
         """Units that have a truth or a prediction, or a row of one table of both, int64 [m]."""
         if self.units.by_row:
             return np.arange(len(self.units))
@@ -226,10 +226,10 @@ class UnitClasses(UnitView):
             return self._by_key(self._every_sums)
         if self.units.truth_start is None and self._all_true:
             return self.judged  # one cheap pass instead of lists of all units
-        n_known, judged = self._known_and_judged
-        if n_known == judged:
+        n_present, judged = self._present_and_judged
+        if n_present == judged:
             return self.judged
-        return self.summed(lambda few: (few.known_units, None))
+        return self.summed(lambda few: (few.present_units, None))
 
     @Lazy
     def _every_sums(self) -> ExactSums:
@@ -237,20 +237,20 @@ class UnitClasses(UnitView):
         if self.units.truth_start is None and self._all_true:
             return self._judged_sums
         n_keys = len(self.labels.key_names)
-        return self._exact(lambda few: few.keyed(few.known_units, None), n_keys)
+        return self._exact(lambda few: few.keyed(few.present_units, None), n_keys)
 
     def rest(self, *, of_datums: bool = False) -> Array:
         """Return (weighted) units of ``every`` without the label as truth, float64 [group, label].
 
         Args:
-            of_datums: use ``known_datums`` instead of ``every``.
+            of_datums: use ``present_datums`` instead of ``every``.
         """
         n_labels = len(self.labels)
         if self.unit_weight is None:
-            every = self.known_datums[:, None] if of_datums else self.every[:, self.labels.key]
+            every = self.present_datums[:, None] if of_datums else self.every[:, self.labels.key]
             return every - self.positives
         place = np.repeat(np.arange(self.n_groups), n_labels) if of_datums else self._of_key
-        sums = (self._known_sums if of_datums else self._every_sums).select(place)
+        sums = (self._present_sums if of_datums else self._every_sums).select(place)
         return sums.merge(self._positive_sums, sign=-1).rounded().reshape(self.shape)
 
     @Lazy
@@ -260,9 +260,9 @@ class UnitClasses(UnitView):
         return bool(lowest) and min(lowest) >= 0
 
     @Lazy
-    def _known_and_judged(self) -> tuple[int, int]:
+    def _present_and_judged(self) -> tuple[int, int]:
         """Units that have a truth or a prediction, and those of ``judged_units``."""
-        sizes = [(few.known_units.size, few.judged_units.size) for few in self.blocks()]
+        sizes = [(few.present_units.size, few.judged_units.size) for few in self.blocks()]
         return sum(n for n, _ in sizes), sum(judged for _, judged in sizes)
 
     @Lazy
@@ -897,8 +897,8 @@ class ScoredDraws(ScoredView):
         return [total.reshape(self.n_groups, -1, n_bins) for total in sums]
 
     @property
-    def _known_and_judged(self) -> tuple[int, int]:
-        return self._of._known_and_judged
+    def _present_and_judged(self) -> tuple[int, int]:
+        return self._of._present_and_judged
 
     @property
     def _all_true(self) -> bool:

@@ -272,7 +272,7 @@ def sort_segments(laid: Sorted, over: Over) -> None:
         over: calls a function on ranges of segments, possibly in parallel.
     """
     start, score, weight, key = laid.start, laid.score, laid.weight, laid.key
-    beside = key.view(np.float64) if weight is None and key is not None else weight
+    companion = key.view(np.float64) if weight is None and key is not None else weight
 
     def sort(first: int, last: int) -> None:
         bounds = start[first : last + 1]
@@ -282,8 +282,8 @@ def sort_segments(laid: Sorted, over: Over) -> None:
             sort_with(bounds - rows.start, 0, last - first, score[rows], order)
             at = order.astype(np.int64)
             weight[rows], key[rows] = weight[rows][at], key[rows][at]
-        elif beside is not None:
-            sort_with(start, first, last, score, beside)
+        elif companion is not None:
+            sort_with(start, first, last, score, companion)
         else:
             sort_short(start, first, last, _SHORT, score)
             long = np.flatnonzero(np.diff(bounds) > _SHORT)
@@ -675,8 +675,8 @@ def _by_unit(view: ScoredView) -> tuple[Array, Array]:
     won = wins(*bounds, score) / 2 + hits * absent + missing * absent / 2
     roc = _over(won, positives * negatives, np.nan)
     carried = no_precision(n)
-    found_at, _, tp, fp = points(*bounds, score)
-    precision_onward(found_at, tp, fp, carried)
+    positions, _, tp, fp = points(*bounds, score)
+    precision_onward(positions, tp, fp, carried)
     return roc, with_unlisted(carried.total + carried.lost, hits, positives, negatives)
 
 
@@ -769,11 +769,11 @@ def _on_disk(run: Sorted, place: Place) -> Sorted:
 
 def _ranges(rows: Array, most: int) -> Iterator[tuple[int, int]]:
     """Yield ranges of segments of at most ``most`` rows; a longer segment is separate."""
-    ends = np.cumsum(rows)
+    stops = np.cumsum(rows)
     first = 0
     while first < rows.size:
-        before = int(ends[first - 1]) if first else 0
-        last = max(first + 1, int(np.searchsorted(ends, before + most, "right")))
+        before = int(stops[first - 1]) if first else 0
+        last = max(first + 1, int(np.searchsorted(stops, before + most, "right")))
         yield first, last
         first = last
 

@@ -255,15 +255,15 @@ class Few(msgspec.Struct, frozen=True):
 
 def few_datums(parts: Parts) -> list[Callable[[], Few]]:
     """Return providers of a few datums each, which together cover all parts."""
-    ranges = _ranges(list(parts.shown()), max(1, parts.place.rows // 4))
+    ranges = _ranges(list(parts.frame_data()), max(1, parts.place.rows // 4))
 
     def of(rows: tuple[slice, ...]) -> Few:
         some, ids, keys = [], [], []
-        for part, shown, few in zip(parts, parts.shown(), rows, strict=True):
+        for part, datums, few in zip(parts, parts.frame_data(), rows, strict=True):
             if few.start < few.stop:
                 some.append((part, few))
-                ids.append(shown.id[few])
-                keys.append(_key(shown)[few])
+                ids.append(datums.id[few])
+                keys.append(_key(datums)[few])
         frame = pl.DataFrame([pl.concat(keys), pl.concat(ids).alias("id")])
         order = frame.select(pl.arg_sort_by("key", "id")).to_series().to_numpy()
         code = np.empty(order.size, np.int64)
@@ -305,11 +305,11 @@ def _one_metric(stats: Stats, need: str, places: tuple[int, int, int], rows: sli
     return msgspec.structs.replace(stats, columns={need: (few,)}).take(rows)
 
 
-def _key(shown: ShownDatums) -> pl.Series:
+def _key(datums: ShownDatums) -> pl.Series:
     """Return the primary sort key of datums: rows, unknown ones last."""
-    if shown.row is None:
-        return pl.Series("key", np.zeros(len(shown.id), np.int64))
-    return pl.Series("key", np.where(shown.row < 0, np.iinfo(np.int64).max, shown.row))
+    if datums.row is None:
+        return pl.Series("key", np.zeros(len(datums.id), np.int64))
+    return pl.Series("key", np.where(datums.row < 0, np.iinfo(np.int64).max, datums.row))
 
 
 def _ranges(parts: Sequence[ShownDatums], most: int) -> list[tuple[slice, ...]]:

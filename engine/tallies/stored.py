@@ -229,7 +229,7 @@ def mapped_rows(
     """
     view = scratch.mapped(path)
     with opened(path) as file:
-        every = file.read(name, lambda member: view.part(*file.place(member), _ENDS))
+        every = file.read(name, lambda member: view.part(*file.place(member), _INDEX_BYTES))
     if view.fetch(getattr(every, key) for key in keys):
         some = select(every)
         others = [field for field in some.__struct_fields__ if field not in keys]
@@ -239,7 +239,7 @@ def mapped_rows(
     return select(mapped(path, name))  # an array that is a copy
 
 
-_ENDS = 1 << 16  # bytes at both ends of an Arrow file within which its description is
+_INDEX_BYTES = 1 << 16  # bytes at both ends of an Arrow file within which its description is
 
 
 def _read(archive: zipfile.ZipFile, name: str, bytes_of: Callable[[str], Any]) -> Any:
@@ -279,9 +279,9 @@ def _archive(path: Readable) -> zipfile.ZipFile:
 
 
 def _broken(path: Readable) -> ReadError:
-    way = " Delete it; it is made again from the tables." if isinstance(path, (str, Path)) else ""
+    tip = " Delete it; it is made again from the tables." if isinstance(path, (str, Path)) else ""
     return ReadError(
-        f"{path}: cut off or altered since it was written.{way}",
+        f"{path}: cut off or altered since it was written.{tip}",
         code="file_damaged",
         file=str(path),
     )
@@ -443,9 +443,9 @@ def narrowest(values: Array) -> np.dtype[Any]:
         with np.errstate(over="ignore"):
             same = (values.astype(np.float32) == values).all()
         return np.dtype(np.float32) if same else dtype
-    ends = np.min_scalar_type(values.min()), np.min_scalar_type(values.max())
-    found = np.promote_types(*ends)
-    return found if found.kind in "iu" and found.itemsize < dtype.itemsize else dtype
+    dtypes = np.min_scalar_type(values.min()), np.min_scalar_type(values.max())
+    narrow = np.promote_types(*dtypes)
+    return narrow if narrow.kind in "iu" and narrow.itemsize < dtype.itemsize else dtype
 
 
 def _placed(values: Any, columns: Columns) -> list[Any]:
@@ -487,7 +487,7 @@ def _build(node: Any, tables: Mapping[str, pa.Table]) -> Any:
 
 # Parts on disk: memory-mapped rows, and a head (the tally without rows, and its slice values).
 
-HEAD, ROWS, SHOWN = "head", "rows", "shown"
+HEAD, ROWS, FRAME_DATA = "head", "rows", "shown"
 """Names of the entries in a part's file; the last is for per-datum frames."""
 
 
@@ -559,10 +559,10 @@ class Parts(msgspec.Struct, frozen=True):
             codes = tuple(mapping[code] for mapping, code in zip(maps, part.codes, strict=True))
             yield msgspec.structs.replace(part, codes=codes)
 
-    def shown(self) -> Iterator[Any]:
+    def frame_data(self) -> Iterator[Any]:
         """Yield each part's data for per-datum frames."""
         for file in self.files:
-            yield mapped(file, SHOWN)
+            yield mapped(file, FRAME_DATA)
 
 
 class GroupsByCode(msgspec.Struct, frozen=True):
@@ -646,8 +646,8 @@ class PartsDatums(Datums, frozen=True, dict=True):
         """Return ids and slice columns, as text, of all datums."""
         assert self.parts is not None
         frames = []
-        for part, shown in zip(self.parts, self.parts.shown(), strict=True):
-            columns = [shown.id.alias("datum_id")]
+        for part, part_data in zip(self.parts, self.parts.frame_data(), strict=True):
+            columns = [part_data.id.alias("datum_id")]
             for name, names, code in zip(self.slices.columns, self.names, part.codes, strict=True):
                 at = pl.Series(np.where(code < 0, len(names), code))
                 columns.append(pl.Series(name, [*names, None], dtype=pl.String).gather(at))

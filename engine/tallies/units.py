@@ -314,10 +314,10 @@ class Listed:
 
         Rows in between are not copied.
         """
-        ends = np.cumsum([part.size for part in self.parts])
-        row = np.arange(0, ends[-1] if ends.size else 0, step)
-        cuts = np.searchsorted(row, ends)
-        begins = zip([0, *cuts], cuts, [0, *ends], self.parts, strict=False)
+        stops = np.cumsum([part.size for part in self.parts])
+        row = np.arange(0, stops[-1] if stops.size else 0, step)
+        cuts = np.searchsorted(row, stops)
+        begins = zip([0, *cuts], cuts, [0, *stops], self.parts, strict=False)
         score = one_array(tuple(part[row[i:j] - first] for i, j, first, part in begins))
         if self.grid is not None:
             width = self.grid.label.size

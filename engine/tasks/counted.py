@@ -16,12 +16,12 @@ from ..tallies.counts import CountsView
 from ..tallies.datums import Datums, Labels
 from ..tallies.merging import merge_datums, merge_labels, merged_present, merged_seconds
 from ..tallies.stats import Cuts, ShownDatums, Stats, few_datums, merge_stats, single_datums
-from ..tallies.stored import ROWS, SHOWN, Part, Place, parts_of, things_of_part
+from ..tallies.stored import FRAME_DATA, ROWS, Part, Place, parts_of, things_of_part
 from ..tallies.tables import Codes, InFiles, codes_of, merged
-from .contents import ROWS as SHOWN_ROWS
+from .contents import ROWS as MAX_ROWS
 from .contents import Content, Rows, called
 from .encoding import Workers
-from .per_datum import per_datum_frame, shown
+from .per_datum import count_rows, per_datum_frame
 from .task import InParts, Merge, OwnFrames, View
 
 # Merging and views of tallies of counts by datum and label; frames that are not made of cells.
@@ -187,7 +187,7 @@ def counts_in_parts(
             present=tallies.present[:0],
             **{field: getattr(tallies, field).bare()},
         )
-        return things_of_part(tallies, bare, rows) | {SHOWN: seen}
+        return things_of_part(tallies, bare, rows) | {FRAME_DATA: seen}
 
     def of_parts(files: Sequence[str], place: Place, settings: Any) -> Any:
         heads, parts, datums = parts_of(files, place)
@@ -228,9 +228,9 @@ def counts_in_parts(
             yield msgspec.structs.replace(tallies, **own), cuts
 
     if rows_of_frame is None:
-        return InParts(things, of_parts, shown=_shown, of_few=of_few)
+        return InParts(things, of_parts, rows=_rows, of_few=of_few)
     return InParts(
-        things, of_parts, shown=lambda tallies, cuts: rows_of_frame(tallies), of_few=of_few_counts
+        things, of_parts, rows=lambda tallies, cuts: rows_of_frame(tallies), of_few=of_few_counts
     )
 
 
@@ -244,13 +244,13 @@ def _relabelled(file: str, overall: Any, merge: Merge, settings: Any) -> str:
     )
     path = f"{file}.labels"
     rows = Part(merge([nothing, tallies], settings), part.codes, part.keys)
-    stored.save({ROWS: rows, SHOWN: stored.load(file, SHOWN)}, path, lasting=False)
+    stored.save({ROWS: rows, FRAME_DATA: stored.load(file, FRAME_DATA)}, path, lasting=False)
     return path
 
 
-def _shown(tallies: Any, cuts: Cuts) -> int:
+def _rows(tallies: Any, cuts: Cuts) -> int:
     """Return the number of rows of the per-datum frame, without cut-offs."""
-    return shown(tallies, {need: {None} for need in tallies.stats.columns})
+    return count_rows(tallies, {need: {None} for need in tallies.stats.columns})
 
 
 # Confusion matrix of shared pixels or segments.
@@ -295,15 +295,15 @@ def label_tables(
     for code in codes.tolist():
         places = np.flatnonzero(rows.datum == code)
         places = places[np.argsort(-most[places], kind="stable")]
-        shown = tuple(
+        listed = tuple(
             (
                 called(tallies.labels.frame, int(rows.label[at])),
                 *(of(at) for of in columns.values()),
             )
-            for at in places[:SHOWN_ROWS].tolist()
+            for at in places[:MAX_ROWS].tolist()
         )
-        left_out = max(0, places.size - SHOWN_ROWS)
-        out.append(Rows(columns=("label", *columns), rows=shown, left_out=left_out))
+        left_out = max(0, places.size - MAX_ROWS)
+        out.append(Rows(columns=("label", *columns), rows=listed, left_out=left_out))
     return out
 
 

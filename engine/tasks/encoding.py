@@ -216,8 +216,8 @@ def _tabled(
     mapped = _mapped(pairs, frames.label_map)
     every = mapped
     if frames.known is not None:
-        known_labels = frames.known.cast({"label_value": pairs.schema["label_value"]})
-        every = pl.concat([mapped.select(key), _mapped(known_labels, frames.label_map).select(key)])
+        all_labels = frames.known.cast({"label_value": pairs.schema["label_value"]})
+        every = pl.concat([mapped.select(key), _mapped(all_labels, frames.label_map).select(key)])
     declared = declared_labels(frames, every, "frequency")
     table = pl.concat([every.select(key), declared.select(key)]).unique().sort(key)
     code_of = table.with_row_index("code")
@@ -465,7 +465,7 @@ def _as_text(slices: pl.DataFrame) -> pl.DataFrame:
 # Heights and widths of images, as tables declare them: whole numbers of pixels, or refused.
 
 SIZE_NAMES = ("height", "width")
-_SHOWN = 3
+_LISTED = 3
 
 
 def declared_sizes(frames: Frames, datums: Datums) -> Array:
@@ -518,17 +518,17 @@ def sizes_in(table: pl.DataFrame, called: str, row: Callable[[int], str]) -> Arr
     valid = (number >= 1) & (number % 1 == 0)
     odd = np.flatnonzero(sized & ~valid.all(axis=1))
     if odd.size:
-        shown = [
+        first = [
             f"{row(int(i))} with height {number[i, 0]:.12g} and width {number[i, 1]:.12g}"
-            for i in odd[:_SHOWN]
+            for i in odd[:_LISTED]
         ]
         raise InputError(
             f"{called}: {count_of(odd.size, 'row')} with a height or width that is not a number of"
-            f" pixels, first: {'; '.join(shown)}. Write whole numbers from 1.",
+            f" pixels, first: {'; '.join(first)}. Write whole numbers from 1.",
             code="image_size_wrong",
             table=called,
             count=odd.size,
-            rows=odd[:_SHOWN].tolist(),
+            rows=odd[:_LISTED].tolist(),
         )
     return np.where(sized[:, None], number, 0).astype(np.int64)
 
@@ -569,7 +569,7 @@ def truth_of_labels(labels: Labels, n: int, datum: Array, label: Array) -> Array
 
 # Usual marks of missing values, such as -999.
 
-MARKS = frozenset(
+SENTINELS = frozenset(
     sign * one for sign in (1, -1) for one in (99.0, 999.0, 9999.0, 99999.0, 999999.0, 1e20, 1e30)
 )
 _TIMES = 10
@@ -584,4 +584,4 @@ def is_usual(mark: float, low: float, high: float) -> bool:
         low: lowest of the other values.
         high: highest of them.
     """
-    return mark in MARKS and (mark < 0 or mark > _TIMES * max(abs(low), abs(high)))
+    return mark in SENTINELS and (mark < 0 or mark > _TIMES * max(abs(low), abs(high)))

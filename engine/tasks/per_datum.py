@@ -28,7 +28,7 @@ from ..tallies.stats import (
     single_datums,
     variants,
 )
-from ..tallies.stored import SHOWN, Place, parts_of, things_of_part
+from ..tallies.stored import FRAME_DATA, Place, parts_of, things_of_part
 from ..tallies.tables import InFiles
 from .encoding import Workers
 from .task import Common, InParts, Losses
@@ -60,7 +60,7 @@ def per_datum_frame(
     if several:
         schema = {**schema, "parameters": pl.String()}
     ids = datums.id.to_frame("datum_id")
-    shown = {
+    statuses = {
         id(one): ids.with_columns(_words(one))
         for one in [
             stats.status,
@@ -68,9 +68,9 @@ def per_datum_frame(
         ]
     }
     if order is not None:
-        shown = {one: frame[order] for one, frame in shown.items()}
+        statuses = {one: frame[order] for one, frame in statuses.items()}
     parts = [
-        _part(column, p, k, stats, shown[id(column.status or stats.status)], order)
+        _part(column, p, k, stats, statuses[id(column.status or stats.status)], order)
         for need, columns in stats.columns.items()
         for column in columns
         for p in range(len(column.parameters))
@@ -113,13 +113,13 @@ def _part(
     p: int,
     k: int,
     stats: Stats,
-    shown: pl.DataFrame,
+    statuses: pl.DataFrame,
     order: np.ndarray[Any, Any] | None,
 ) -> pl.DataFrame:
     value = np.where(stats.counted, column.values[:, p, k], np.nan)
     if order is not None:
         value = value[order]
-    return shown.with_columns(
+    return statuses.with_columns(
         pl.Series("value", value, nan_to_null=True),
         pl.lit(column.metric).alias("metric"),
         pl.lit(column.statistic, dtype=pl.String).alias("statistic"),
@@ -252,8 +252,8 @@ def truth(tallies: StatsTallies) -> Array | None:
     if any(part is None for part in every):
         return None
     parts = [
-        pl.DataFrame({"id": shown.id, "truth": np.asarray(part)})
-        for part, shown in zip(every, stats.parts.shown(), strict=True)
+        pl.DataFrame({"id": datums.id, "truth": np.asarray(part)})
+        for part, datums in zip(every, stats.parts.frame_data(), strict=True)
     ]
     ids = pl.DataFrame({"id": tallies.datums.id})
     joined = ids.join(pl.concat(parts), on="id", how="left", maintain_order="left")
@@ -289,8 +289,8 @@ def part_things(tallies: StatsTallies, settings: Any, metrics: Any) -> dict[str,
     ids, row = tallies.datums.ids, tallies.row
     if ids is None:
         ids = tallies.datums.id if row is None else pl.Series("datum_id", row)
-    shown = ShownDatums(ids[every], None if row is None else row[every])
-    return things_of_part(tallies, bare, stats, order) | {SHOWN: shown}
+    frame_data = ShownDatums(ids[every], None if row is None else row[every])
+    return things_of_part(tallies, bare, stats, order) | {FRAME_DATA: frame_data}
 
 
 def of_parts(files: Sequence[str], place: Place, settings: Any) -> StatsTallies:
@@ -313,7 +313,7 @@ def of_parts(files: Sequence[str], place: Place, settings: Any) -> StatsTallies:
     )
 
 
-def shown(tallies: Any, cuts: Cuts) -> int:
+def count_rows(tallies: Any, cuts: Cuts) -> int:
     """Return the number of rows of the per-datum frame.
 
     Args:
@@ -332,14 +332,14 @@ def tallies_of_few(tallies: StatsTallies, cuts: Cuts) -> Iterator[tuple[StatsTal
         yield StatsTallies(datums, tallies.labels, stats, None, None, {}), chosen
 
 
-IN_PARTS = InParts(part_things, of_parts, shown=shown, of_few=tallies_of_few)
+IN_PARTS = InParts(part_things, of_parts, rows=count_rows, of_few=tallies_of_few)
 
 
 # Loss of single datums for tallies with one row per datum: one of its columns.
 
 AT = 10
 """The cut-off that datums are judged at, of metrics that have one."""
-_SHOWN = 3
+_LISTED = 3
 
 
 class Judging(msgspec.Struct, frozen=True):
@@ -426,14 +426,14 @@ def losses(
     *,
     cuts: task_Cuts,
     first: tuple[str, ...] = (),
-    spared: str | None = None,
+    skipped: str | None = None,
     sentences_of: Callable[[StatsTallies, Sequence[Judging], Array], list[str]] | None = None,
 ) -> Losses | str:
     """See :class:`.task.JudgeDatums`: the run's first metric with per-datum values.
 
     Args:
         first: names with priority over the run's order.
-        spared: status of datums that are skipped whatever their value, since no answer could be
+        skipped: status of datums that are skipped whatever their value, since no answer could be
             better.
         sentences_of: describes datums; None to list their values.
     """
@@ -443,8 +443,8 @@ def losses(
     leading = every[0]
     words, standing = tallies.stats.status
     value = leading.value
-    if spared in words:
-        value = np.where(standing == words.index(spared), np.nan, value)
+    if skipped in words:
+        value = np.where(standing == words.index(skipped), np.nan, value)
     parameters = leading.column.parameters[0]
     return Losses(
         metric=leading.title,
@@ -460,12 +460,12 @@ def losses(
 def values(tallies: StatsTallies, every: Sequence[Judging], codes: Array) -> list[str]:
     """Describe datums by their first values, and their status unless it is "scored"."""
     names = dict.fromkeys(one.column.metric for one in every)
-    shown = [next(one for one in every if one.column.metric == name) for name in names][:_SHOWN]
-    words, standing = shown[0].column.status or tallies.stats.status
+    first = [next(one for one in every if one.column.metric == name) for name in names][:_LISTED]
+    words, standing = first[0].column.status or tallies.stats.status
     sentences = []
     for code in codes.tolist():
         text = ", ".join(
-            f"{one.title} {one.value[code]:.3g}" for one in shown if not np.isnan(one.value[code])
+            f"{one.title} {one.value[code]:.3g}" for one in first if not np.isnan(one.value[code])
         )
         word = words[standing[code]]
         sentences.append(text if word == "scored" else f"{word.replace('_', ' ')}: {text}")

@@ -49,13 +49,13 @@ class Pairs(msgspec.Struct, frozen=True):
     Attributes:
         place: int64 [n], index of the pair of maps.
         truth: int64 [n], index in the ground truth, or ``NOTHING``.
-        found: int64 [n], index in the prediction, or ``NOTHING``.
+        predicted: int64 [n], index in the prediction, or ``NOTHING``.
         count: int64 [n], pixels.
     """
 
     place: Array
     truth: Array
-    found: Array
+    predicted: Array
     count: Array
 
     @staticmethod
@@ -289,8 +289,8 @@ class Map:
                 )
             return band
         kinds = self.file.colorinterp
-        shown = [i for i, kind in enumerate(kinds) if kind != rasterio.enums.ColorInterp.alpha]
-        if len(shown) != 1:
+        bands = [i for i, kind in enumerate(kinds) if kind != rasterio.enums.ColorInterp.alpha]
+        if len(bands) != 1:
             raise InputError(
                 f"{self.place.named}: {self.place.path!r} has {count} bands"
                 f" ({', '.join(kind.name for kind in kinds)}), but a label map has one. If it is"
@@ -298,7 +298,7 @@ class Map:
                 code="band_unnamed",
                 bands=count,
             )
-        return shown[0] + 1
+        return bands[0] + 1
 
     @property
     def block(self) -> tuple[int, int]:
@@ -363,7 +363,7 @@ class Resampled(Map):
     """
 
     def __init__(self, predicted: Map, truth: Map, stack: ExitStack) -> None:
-        self.place, self.shape, self._found = predicted.place, truth.shape, predicted
+        self.place, self.shape, self._side = predicted.place, truth.shape, predicted
         self.grid = truth.grid
         self.file = self._warped = None
         if not (predicted.grid.placed and truth.grid.placed):
@@ -405,12 +405,12 @@ class Resampled(Map):
     @property
     def block(self) -> tuple[int, int]:
         """Rows and columns that are decoded together."""
-        return self._found.block
+        return self._side.block
 
     @property
     def by_blocks(self) -> bool:
         """True if any block can be read without those before it."""
-        return self._found.by_blocks
+        return self._side.by_blocks
 
     def read(self, window: Window) -> Array:
         """Return the pixels of a window; ``NOTHING`` outside the predicted raster."""
@@ -418,7 +418,7 @@ class Resampled(Map):
             rows = self._rows[window.top : window.bottom]
             columns = self._columns[window.left : window.right]
             top, left = int(rows[0]), int(columns[0])
-            read = self._found.read(Window(top, int(rows[-1]) + 1, left, int(columns[-1]) + 1))
+            read = self._side.read(Window(top, int(rows[-1]) + 1, left, int(columns[-1]) + 1))
             return read[(rows - top)[:, None], columns - left]
         pixels = self._read(self._warped, self.band, window)
         inside = self._read(self._warped, self._inside, window) != 0
@@ -476,7 +476,7 @@ def windows_of(sides: list[Map]) -> list[Window]:
 
 # The rows of one side, with datum, label key and pixel source of each.
 
-_SHOWN = 3
+_LISTED = 3
 
 
 class Side(msgspec.Struct):
@@ -543,9 +543,9 @@ class Side(msgspec.Struct):
             return [None] * self.frame.height
         values = self.frame["raster"]
         if rows is not None and values.dtype == pl.String:
-            wanted = np.zeros(len(values), bool)
-            wanted[rows] = True
-            values = values.set(pl.Series(~wanted), None)
+            used = np.zeros(len(values), bool)
+            used[rows] = True
+            values = values.set(pl.Series(~used), None)
         bands = self.column("raster_band")
         if values.dtype == pl.String:
             paths, codings = self._paths(values), self.codings()
@@ -611,29 +611,29 @@ class Side(msgspec.Struct):
             if path is not None and (why := self.files.refusal(path)) is not None
         }
         if refused:
-            some = [*refused.items()][:_SHOWN]
-            shown = "; ".join(f"{self.row(row)}: {values[row]!r} {why}" for row, why in some)
+            some = [*refused.items()][:_LISTED]
+            first = "; ".join(f"{self.row(row)}: {values[row]!r} {why}" for row, why in some)
             n = count_of(len(refused), "path")
             raise InputError(
-                f"column 'raster': {n} that may not be opened: {shown}.",
+                f"column 'raster': {n} that may not be opened: {first}.",
                 code="path_refused",
                 column="raster",
                 count=len(refused),
             )
         if missing:
-            shown = "; ".join(f"{self.row(row)}: {values[row]!r}" for row in missing[:_SHOWN])
+            first = "; ".join(f"{self.row(row)}: {values[row]!r}" for row in missing[:_LISTED])
             tried = "looked for in the current folder"
             if self.files.folder:
                 tried = f"neither in the current folder nor in {self.files.folder}"
             raise ReadError(
                 f"column 'raster': {count_of(len(missing), 'file')} not there,"
-                f" {tried}: {shown}. Paths are taken from the current folder, then from the"
+                f" {tried}: {first}. Paths are taken from the current folder, then from the"
                 " table's own; correct them, or remove these rows.",
                 code="file_missing",
                 side=self.role,
                 column="raster",
                 count=len(missing),
-                rows=missing[:_SHOWN],
+                rows=missing[:_LISTED],
             )
         return files
 
@@ -846,10 +846,10 @@ def _weight(pair: Pair) -> int:
 def _refuse(wrong: list[InputError]) -> None:
     if not wrong:
         return
-    more = f"\n- and {len(wrong) - _SHOWN:,} more." if len(wrong) > _SHOWN else ""
-    shown = "\n".join(f"- {error.said}" for error in wrong[:_SHOWN])
+    more = f"\n- and {len(wrong) - _LISTED:,} more." if len(wrong) > _LISTED else ""
+    first = "\n".join(f"- {error.said}" for error in wrong[:_LISTED])
     raise InputError(
-        f"{count_of(len(wrong), 'pair')} of label maps cannot be compared:\n{shown}{more}",
+        f"{count_of(len(wrong), 'pair')} of label maps cannot be compared:\n{first}{more}",
         code=wrong[0].code,
         **{**wrong[0].facts, "count": len(wrong)},
     )

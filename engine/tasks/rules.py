@@ -30,7 +30,7 @@ _EACH, _TOTAL = 5, 10  # pairs of each exchanged label, and of all
 _PIXELS = 250  # of all exchanged or one-sided labels
 _CHANCE = 1e-3  # that siblings confused half the time look exchanged, of any labels
 _LIFT = 0.3  # by how much more often labels of one side overlap those of the other than the rest do
-_SHOWN = 8  # labels
+_LISTED = 8  # labels
 
 
 class Pairs(msgspec.Struct, frozen=True):
@@ -278,13 +278,13 @@ def _shift(best: pl.DataFrame, values: pl.Series) -> int:
 def _renaming(facts: Facts) -> tuple[dict[str, Any], str, str]:
     """Return the first labels and their counterparts, also as words, and the number of others."""
     labels = facts.values["labels"]
-    first = {str(mine): other for mine, other in labels[:_SHOWN]}
-    more = f" and {len(labels) - _SHOWN:,} more" if len(labels) > _SHOWN else ""
+    first = {str(mine): other for mine, other in labels[:_LISTED]}
+    more = f" and {len(labels) - _LISTED:,} more" if len(labels) > _LISTED else ""
     return first, ", ".join(f"{mine} to {other}" for mine, other in first.items()), more
 
 
 def _say(facts: Facts) -> str:
-    shift, (first, shown, more) = facts.values["shift"], _renaming(facts)
+    shift, (first, names, more) = facts.values["shift"], _renaming(facts)
     cause = (
         f"The numbers of the predictions are {abs(shift)} too {'low' if shift > 0 else 'high'}:"
         " one side counts its classes from another number. "
@@ -292,26 +292,26 @@ def _say(facts: Facts) -> str:
         else ""
     )
     if shift:  # a map would rename numbers on both sides
-        way = f"write {option('label_format', [f'{shift:+d}'])}"
+        remedy = f"write {option('label_format', [f'{shift:+d}'])}"
     elif facts.values["known"]:
-        way = (
-            f"rename those of the predictions in their table: {shown}{more} ({option('label_map')}"
+        remedy = (
+            f"rename those of the predictions in their table: {names}{more} ({option('label_map')}"
             " would rename both sides')"
         )
     else:
-        way = f"map them: {option('label_map', first)}{more}"
+        remedy = f"map them: {option('label_map', first)}{more}"
     return (
         f"{facts.values['met']} {facts.values['same']:.0%} of these pairs have the same label, and"
-        f" the numbers mean little. {cause}If the classes are the same, {way}."
+        f" the numbers mean little. {cause}If the classes are the same, {remedy}."
     )
 
 
 def _say_exchanged(facts: Facts) -> str:
-    _, shown, more = _renaming(facts)
+    _, names, more = _renaming(facts)
     return (
         f"labels {listing([one for one, _ in facts.values['labels']])} seem to be exchanged: each"
         f" is predicted where another is true, in {facts.count:,} pairs. If they are, rename those"
-        f" of the predictions in their table: {shown}{more}."
+        f" of the predictions in their table: {names}{more}."
     )
 
 
@@ -329,8 +329,8 @@ def _say_one_sided(facts: Facts) -> str:
 # Rows of one side that are in another order under the same ids.
 
 _ROWS_IN_STEP = 50  # rows from which order is evidence
-_LOOKED_AT = 10_000  # rows from which chance is known
-_STEP, _NEAR = 0.35, 0.25  # agreement above chance in another order, and that counts as chance
+_MAX_SAMPLE = 10_000  # rows from which chance is known
+_STEP, _AT_CHANCE = 0.35, 0.25  # agreement above chance in another order, and that counts as chance
 _IN_STEP = 0.8
 _ORDERS: dict[str, Callable[[Array], Array]] = {
     "in reverse order": lambda rows: rows[::-1],
@@ -349,18 +349,18 @@ def out_of_step(ours: Array, theirs: Array, agree: Callable[[Array, Array], floa
     """
     if ours.size < _ROWS_IN_STEP:
         return None
-    step = max(1, ours.size // _LOOKED_AT)
+    step = max(1, ours.size // _MAX_SAMPLE)
     some = theirs[::step]
     as_is = agree(ours[::step], some)
     chance = agree(np.random.default_rng(0).permutation(some), some)
-    if not abs(as_is - chance) <= _NEAR:
+    if not abs(as_is - chance) <= _AT_CHANCE:
         return None
     for description, order in _ORDERS.items():
         moved = agree(order(ours), theirs)
         if moved < max(_IN_STEP, chance + _STEP):
             continue
         # Truths that resemble themselves in that order, as alternating ones, are no evidence.
-        if abs(agree(order(theirs), theirs) - chance) <= _NEAR:
+        if abs(agree(order(theirs), theirs) - chance) <= _AT_CHANCE:
             text = (
                 f"predictions fit their ground truths no better than by chance ({as_is:.2f}), but"
                 f" {description} they do ({moved:.2f}): are they attached to the right ids?"
@@ -573,7 +573,7 @@ def other_box_form(some: Sample, as_is: float = 0.0) -> Note | None:
     for name, other in _PAIRS:
         shares = extreme[name].max() <= _SHARE and (_extents(boxes[name]) > 0).any()
         if shares and np.median(extreme[other]) >= _FEW_PIXELS:
-            return boxes_apart(
+            return boxes_note(
                 f"the {name} are within 0 to {_SHARE:g}, like shares of an image, and the {other}"
                 " in pixels. Multiply x by the image's width and y by its height"
             )
@@ -589,7 +589,7 @@ def other_box_form(some: Sample, as_is: float = 0.0) -> Note | None:
         for words, instead, reading in _READINGS:
             if fitted(reading) >= good:
                 remedy = f", or the {other} {instead}" if instead else ""
-                return boxes_apart(
+                return boxes_note(
                     f"the {name} seem to {words}{remedy}. COCO's JSON always has x, y, width and"
                     " height, whatever the options: convert the boxes of the file that has others."
                     f" In tables, {option('box_format')} is for lists of both sides; to correct one"
@@ -602,18 +602,18 @@ def other_box_form(some: Sample, as_is: float = 0.0) -> Note | None:
             continue
         if axis is not None:
             name = "xy"[axis]
-            return boxes_apart(
+            return boxes_note(
                 f"the predictions overlap the ground truths once {name} is {moved[axis]:.4g} -"
                 f" {name}: the images of one side were mirrored. Mirror its boxes"
             )
-        return boxes_apart(
+        return boxes_note(
             f"the predictions overlap the ground truths once {moved[0]:+.4g} is added to x and"
             f" {moved[1]:+.4g} to y: one side counts from another origin, as after a crop. Correct"
             " the coordinates of that side"
         )
     for scale in _scales(some) if fewest >= LEAST else ():  # a factor fits any few
         if fit(some, ours * scale) >= good:
-            return boxes_apart(
+            return boxes_note(
                 f"the predictions overlap the ground truths once x is multiplied by about"
                 f" {scale[0]:.3g} and y by about {scale[1]:.3g}: the images were scaled. Scale the"
                 " boxes of one side",
@@ -636,7 +636,7 @@ def hardly_any(some: Sample, as_is: float, *, few: bool = False) -> Note | None:
     if some.fewest < LEAST:
         message = "no predicted box overlaps a ground truth in the datums of both sides."
         return Note("boxes_apart", message, facts={"overlap": as_is})
-    return boxes_apart(
+    return boxes_note(
         "hardly any predicted box overlaps a ground truth. Compare both in one image: images, units"
         " or the order of corners may differ",
         overlap=as_is,
@@ -687,7 +687,7 @@ def no_better_than_elsewhere(
         share = _of_others(predictions, truths, n_datums, common)
     if share < _MOST:
         return Note("boxes_apart", text, facts=facts)
-    return boxes_apart(
+    return boxes_note(
         f"in {share:.0%} of the datums looked at, the predictions fit the ground truths of another"
         " datum. They are attached to the wrong ids",
         **facts,
@@ -698,7 +698,7 @@ def no_better_than_elsewhere(
 def _of_others(predictions: Rows, truths: Rows, n_datums: int, common: Array) -> float:
     """Return the share of datums whose predictions fit the ground truths of another datum well."""
     at = np.arange(0, common.size, max(1, common.size // _SOUGHT))
-    found = np.zeros(at.size, bool)
+    fitting = np.zeros(at.size, bool)
     for step in range(1, common.size):
         places = np.full(n_datums, -1, np.int64)
         places[common[at]] = common[(at + step) % common.size]
@@ -706,8 +706,8 @@ def _of_others(predictions: Rows, truths: Rows, n_datums: int, common: Array) ->
         best, _ = one.best(one.iou(one.ours, one.theirs))
         counts = np.bincount(one.datum, minlength=n_datums)
         well = (counts >= FEWEST) & (np.bincount(one.datum, best, n_datums) >= _WELL * counts)
-        found |= well[places[common[at]]]
-    return float(found.mean())
+        fitting |= well[places[common[at]]]
+    return float(fitting.mean())
 
 
 _SEARCHED, _SOUGHT = 500, 40  # common datums, at most, and those whose counterpart is sought
@@ -756,7 +756,7 @@ def _offset(ours: Array, theirs: Array, truths: Array) -> Array | None:
         truths: float64 [m, 4].
     """
     corners = theirs - ours
-    tolerance = _ALIKE * np.median(_extents(truths), axis=0)
+    tolerance = _CLOSE * np.median(_extents(truths), axis=0)
     same = (np.abs(corners[:, 2:] - corners[:, :2]) <= tolerance).all(axis=1)
     offsets = corners[same][:_OFFSETS, :2]
     if not len(offsets):
@@ -772,11 +772,11 @@ def _mirrored(boxes: Array, axis: int) -> Array:
     return np.sort(corners, axis=1).reshape(-1, 4)
 
 
-_ALIKE = 0.1  # of the median width and height: boxes of one size, offsets that are one
+_CLOSE = 0.1  # of the median width and height: boxes of one size, offsets that are one
 _OFFSETS = 1_000  # that are compared with each other
 
 
-def boxes_apart(reason: str, **facts: Any) -> Note:
+def boxes_note(reason: str, **facts: Any) -> Note:
     """Return a warning of boxes that overlap too little."""
     return Note(
         "boxes_apart",
@@ -800,7 +800,7 @@ def _shifted_ids(predictions: Rows, truths: Rows, datums: Datums) -> Note | None
         places = np.where(numbers[at] == numbers + step, at, -1)
         some = sample(predictions, truths, places)
         if some.fewest >= FEWEST and fit(some) >= good_fit(some.fewest):
-            return boxes_apart(
+            return boxes_note(
                 f"they overlap once the ids of the predictions are changed by {step:+d}, so one"
                 f" side counts them from another number; write"
                 f" {option('id_format', [*['number'] * text, f'{step:+d}'])}"

@@ -20,7 +20,7 @@ from ..tallies.ranked import comparable
 
 # Check of scores that must be probabilities, while rows and columns are still the user's.
 
-_SHOWN = 3
+_LISTED = 3
 _STEP = (1000, 0)  # after whatever is wrong with slices
 
 
@@ -31,7 +31,7 @@ class NotProbabilities(PartRefused):
         role: of the table.
         titles: the user's names of the affected columns, by index.
         count: number of such scores.
-        found: row, column index and score of the first of them.
+        examples: row, column index and score of the first of them.
         counted: kind of row numbers.
         needing: the metrics that need probabilities, and "need".
     """
@@ -47,13 +47,13 @@ class NotProbabilities(PartRefused):
     ) -> None:
         self.role, self.titles, self.counted = role, dict(titles), counted
         self.needing = needing
-        self.found = sorted(examples)[:_SHOWN]
-        named = [f"row {row} ({titles[place]}={score!r})" for row, place, score in self.found]
+        self.examples = sorted(examples)[:_LISTED]
+        named = [f"row {row} ({titles[place]}={score!r})" for row, place, score in self.examples]
         columns = ", ".join(repr(titles[place]) for place in sorted(titles))
         super().__init__(
             _STEP,
             count,
-            self.found[0],
+            self.examples[0],
             f"{role}: column{'s' if len(titles) > 1 else ''} {columns}: ",
             ("value", "values"),
             f" outside [0, 1], first ({counted} count from 0): {'; '.join(named)}. {needing}"
@@ -61,13 +61,13 @@ class NotProbabilities(PartRefused):
             " metrics.",
             "not_probabilities",
             columns=[titles[place] for place in sorted(titles)],
-            rows=[row for row, _, _ in self.found],
+            rows=[row for row, _, _ in self.examples],
         )
 
     def of_all(self, parts: Sequence[NotProbabilities]) -> NotProbabilities:
         """All columns that have such scores in some part, and the first of them."""
         titles = {place: title for part in parts for place, title in part.titles.items()}
-        examples = [one for part in parts for one in part.found]
+        examples = [one for part in parts for one in part.examples]
         count = sum(part.count for part in parts)
         return NotProbabilities(self.role, titles, count, examples, self.counted, self.needing)
 
@@ -99,7 +99,7 @@ def check_probabilities(frames: Frames, needing: str) -> None:
     n = sum(frame.select(where.sum()).item() for where in outside)
     table = frame.lazy() if ROW in frame.columns else frame.lazy().with_row_index(ROW)
     some = table.select(ROW, *beyond.values()).filter(pl.any_horizontal(outside))
-    rows = some.head(_SHOWN).collect()
+    rows = some.head(_LISTED).collect()
     examples = [
         (row[ROW], place, row[name])
         for row in rows.iter_rows(named=True)
@@ -181,7 +181,7 @@ def notes_of(
     rows, named = _Rows(thresholds), _named(labels)
     matches = [list(rows.of(*label)) for label in named]
     listed = {row for candidates in matches for row in candidates}
-    strange = [
+    unused = [
         row.name or row.value for row in thresholds if row.value is not None and row not in listed
     ]
     moved, unnamed = [], []
@@ -198,7 +198,7 @@ def notes_of(
     )
     without = [value for (_, value, _), lack in zip(named, lacks, strict=True) if lack]
     cases = {
-        "thresholds_unused": (strange, "no side has the label {}"),
+        "thresholds_unused": (unused, "no side has the label {}"),
         "thresholds_moved": (moved, "labels matched by name, as their values differ: {}"),
         "thresholds_unnamed": (
             unnamed,

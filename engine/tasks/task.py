@@ -5,7 +5,7 @@ Arguments of these names are the same in all tasks:
     frames: checked tables. Encoding and tallying consume them, except their notes.
     settings: those of the run, of the task's type.
     needs: names of what the metrics need tallied.
-    asked_for: the user named the metrics.
+    requested: the user named the metrics.
     tallies, parts: a tally, and tallies of disjoint sets of datums.
     group: int32 [n_datums], group of each datum, -1 for none; None for a single group.
     weights: int64 [n_datums], multiplicity of each datum in a resample; None for 1.
@@ -80,7 +80,7 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
         facts: computes the facts of a part's tables; None if they have no such choice.
         whole: merges the facts of all parts.
         settings: maps the run's settings and facts to those of each extreme.
-        ends: computes the tally at each extreme; bounds are the minimum and maximum over their
+        extremes: computes the tally at each extreme; bounds are the minimum and maximum over their
             numbers and the run's.
         bound: describes the bounds, from settings, facts and the tallies of the whole; None if
             there is no choice after all.
@@ -91,7 +91,7 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     facts: Callable[[Frames, Any], Facts | None]
     whole: Callable[[Sequence[Facts]], Facts]
     settings: Callable[[Any, Facts], tuple[Any, ...]]
-    ends: Callable[[Given], Iterator[Any]]
+    extremes: Callable[[Given], Iterator[Any]]
     bound: Callable[[Any, Facts, Sequence[Any]], Bound | None]
 
 
@@ -117,12 +117,12 @@ class Fit(Protocol):
     """Return the metrics that the tables support, and notes on the others."""
 
     def __call__(
-        self, metrics: tuple[Metric, ...], frames: Frames, settings: Any, *, asked_for: bool
+        self, metrics: tuple[Metric, ...], frames: Frames, settings: Any, *, requested: bool
     ) -> tuple[tuple[Metric, ...], list[Note]]: ...
 
 
 def as_planned(
-    metrics: tuple[Metric, ...], frames: Frames, settings: Any, *, asked_for: bool
+    metrics: tuple[Metric, ...], frames: Frames, settings: Any, *, requested: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
     """The :class:`Fit` of tasks whose tables carry all metrics."""
     return metrics, []
@@ -199,7 +199,7 @@ class MayFit(Protocol):
     """Return the metrics that rows may support, by the distinct values of some columns."""
 
     def __call__(
-        self, metrics: tuple[Metric, ...], needs: Needs, ahead: pl.DataFrame, *, asked_for: bool
+        self, metrics: tuple[Metric, ...], needs: Needs, ahead: pl.DataFrame, *, requested: bool
     ) -> tuple[tuple[Metric, ...], bool]: ...
 
 
@@ -212,7 +212,7 @@ class FitLate(Protocol):
         rows: Mapping[str, int],
         settings: Any,
         *,
-        asked_for: bool,
+        requested: bool,
     ) -> tuple[tuple[Metric, ...], list[Note]]: ...
 
 
@@ -230,12 +230,12 @@ class Unanswered(msgspec.Struct, frozen=True):
     Attributes:
         counted: returns the datums that enter means, bool [n_datums].
         leaves: returns True if means skip such datums under the run's settings.
-        way: advice to count them, as the end of a sentence; may be empty.
+        advice: advice to count them, as the end of a sentence; may be empty.
     """
 
     counted: Callable[[Any], Array]
     leaves: Callable[[Any], bool] = lambda settings: True
-    way: str = ""
+    advice: str = ""
 
 
 class Ranking(msgspec.Struct, frozen=True):
@@ -280,7 +280,7 @@ class FittedByRows(msgspec.Struct, frozen=True):
         fit: returns the metrics that all parts together support.
         tally: tallies a part.
         findings: type of a part's findings.
-        together: merges the findings of all parts.
+        merge: merges the findings of all parts.
         notes: builds notes from findings.
     """
 
@@ -289,7 +289,7 @@ class FittedByRows(msgspec.Struct, frozen=True):
     fit: FitLate
     tally: TallyPart
     findings: type
-    together: Callable[[Sequence[Any]], Any]
+    merge: Callable[[Sequence[Any]], Any]
     notes: Callable[[Any, Any, Needs], list[Note]]
 
 
@@ -301,7 +301,7 @@ class InParts(msgspec.Struct, frozen=True):
         of_parts: returns the tally of the parts in files.
         bytes_on_disk: bytes of a unit and of a scored row, for metrics, settings, needs, first rows
             by role and the number of slices; None to use :attr:`Task.scratch_row`.
-        shown: returns the number of rows of the per-datum frame.
+        rows: returns the number of rows of the per-datum frame.
         of_few: yields tallies of a few datums in the order of that frame, with the cut-offs to
             show; None if that frame is built from the whole tally.
         judged: returns an in-memory tally for assessing single datums, from a tally on disk and
@@ -311,7 +311,7 @@ class InParts(msgspec.Struct, frozen=True):
     things: Callable[[Any, Any, Sequence[Metric]], dict[str, Any]]
     of_parts: Callable[[Sequence[str], Place, Any], Any]
     bytes_on_disk: BytesOnDisk | None = None
-    shown: Callable[[Any, Cuts], int] | None = None
+    rows: Callable[[Any, Cuts], int] | None = None
     of_few: Callable[[Any, Cuts], Iterator[tuple[Any, Cuts]]] | None = None
     judged: Callable[[Any, Any], Any] | None = None
 

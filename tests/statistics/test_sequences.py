@@ -105,23 +105,23 @@ class TestLook:
     def test_datums_of_all_nights_add_up(self) -> None:
         found = look([night(90, 10), night(85, 15), night(88, 12)], 0.95)
         assert found.n == 300
-        assert found.ends == betting(np.array(night(263, 37).counts), 0.95)
+        assert found.bounds == betting(np.array(night(263, 37).counts), 0.95)
 
     def test_nights_that_differ_count_as_one_value_each(self) -> None:
         nights = [night(90, 10), night(60, 40)] * 5
         assert differ(np.array([one.counts for one in nights]))
         found = look(nights, 0.95)
         assert found.n is None
-        assert found.ends == asymptotic(np.array([0.9, 0.6] * 5), 0.95)
+        assert found.bounds == asymptotic(np.array([0.9, 0.6] * 5), 0.95)
         early = look(nights[:4], 0.95)
-        assert early.ends == betting(np.array(night(300, 100).counts), 0.95)
+        assert early.bounds == betting(np.array(night(300, 100).counts), 0.95)
         assert early.n == 400
 
     def test_other_numbers_begin_with_the_tenth_night(self) -> None:
         nights = [Night(0.8 + place / 100) for place in range(FIRST)]
-        assert look(nights[:-1], 0.95).ends is None
-        assert look(nights, 0.95).ends is not None
-        assert look([Night(0.5)] * FIRST, 0.95).ends is None
+        assert look(nights[:-1], 0.95).bounds is None
+        assert look(nights, 0.95).bounds is not None
+        assert look([Night(0.5)] * FIRST, 0.95).bounds is None
 
     def test_alike_nights_do_not_differ(self) -> None:
         rng = np.random.default_rng(1)

@@ -53,12 +53,12 @@ def _f1(runs: Trajectories, settings: Settings) -> Array:
 def _tools(runs: Trajectories, settings: Settings) -> Array:
     """Expected calls whose tool was called as often / expected calls; 1 for none and none."""
     called, times = runs.times(runs.predicted, distinct=settings.rules.distinct_tools)
-    wanted, needed = runs.times(runs.reference)
-    at = np.minimum(np.searchsorted(called, wanted), max(called.size - 1, 0))
-    counts = np.zeros(wanted.size, np.int64)
+    expected, needed = runs.times(runs.reference)
+    at = np.minimum(np.searchsorted(called, expected), max(called.size - 1, 0))
+    counts = np.zeros(expected.size, np.int64)
     if called.size:
-        counts = np.where(called[at] == wanted, times[at], 0)
-    datum = wanted // max(len(runs.tools[0]), 1)
+        counts = np.where(called[at] == expected, times[at], 0)
+    datum = expected // max(len(runs.tools[0]), 1)
     n_p, n_r = _sizes(runs)
     right = np.bincount(datum, np.minimum(counts, needed), minlength=n_r.size)
     return np.where(n_r > 0, ratio(right, n_r), n_p == 0)

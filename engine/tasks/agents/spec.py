@@ -127,9 +127,9 @@ def _of_lists(
     if many.max(initial=0) <= 1:  # texts are lists of one element
         parts = texts.str.contains(_SEPARATED) & ~texts.str.contains(_JSON)
         if n := int(parts.sum()):
-            shown = f"in {name} with spaces or commas, read as the name of one tool each"
+            what = f"in {name} with spaces or commas, read as the name of one tool each"
             example = f": {texts.filter(parts)[0][:80]!r}. Several calls are a JSON array"
-            note = note_of("text_is_one_name", n, ("text", "texts", shown + example))
+            note = note_of("text_is_one_name", n, ("text", "texts", what + example))
             frames.notes.append(msgspec.structs.replace(note, facts={"column": name}))
     side = side_of(datum[np.repeat(rows, each)], code, len(datums))
     _note_without_calls(frames, datums, side, name, f"without a call in {name}")
@@ -236,10 +236,10 @@ def _note_types(frames: Frames, runs: Trajectories) -> None:
         first, other = (plain[pairs[name][0]] for name in "pr")
         mine, theirs = dict(first.arguments), dict(other.arguments)
         path = min(path for path, _ in {*first.arguments} ^ {*other.arguments})
-        value, wanted = mine.get(path, "null"), theirs.get(path, "null")
+        value, given = mine.get(path, "null"), theirs.get(path, "null")
         why = (
             "whose arguments differ from expected ones in their type only, so that they do not"
-            f" match: {'.'.join(path)!r} of {first.tool!r} is {value} for {wanted}"
+            f" match: {'.'.join(path)!r} of {first.tool!r} is {value} for {given}"
         )
         n = pairs["call"].n_unique()
         frames.notes.append(
@@ -249,11 +249,11 @@ def _note_types(frames: Frames, runs: Trajectories) -> None:
 
 def _untyped(one: Call) -> tuple[str, tuple[Any, ...]]:
     """Return a call with texts of numbers and booleans as such, without texts of null."""
-    found = [
+    typed = [
         (path, typed_json(text[1].lower()) if (text := _TYPED_TEXT.fullmatch(value)) else value)
         for path, value in one.arguments
     ]
-    return one.tool, tuple((path, value) for path, value in found if value != "null")
+    return one.tool, tuple((path, value) for path, value in typed if value != "null")
 
 
 def _hashed(runs: Trajectories) -> Array:
@@ -293,7 +293,7 @@ def tally(
 
 
 def fit(
-    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
+    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, requested: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
     """Return the metrics; with ``tools``, also their use.
 
@@ -307,7 +307,7 @@ def fit(
             code="option_missing",
             option="tools",
         )
-    return (*metrics, *([use] if settings.tools and not asked_for else [])), []
+    return (*metrics, *([use] if settings.tools and not requested else [])), []
 
 
 def contents(
@@ -325,8 +325,8 @@ def _lines(rows: pl.DataFrame | None, name: str) -> list[str]:
         lines = rows[name].explode(empty_as_null=False, keep_nulls=False)
     else:
         rows = rows.sort("step") if "step" in rows.columns else rows
-        shown = [one for one in ("tool", "arguments") if one in rows.columns]
-        texts = rows.select(pl.concat_str(shown, separator=" ", ignore_nulls=True))
+        names = [one for one in ("tool", "arguments") if one in rows.columns]
+        texts = rows.select(pl.concat_str(names, separator=" ", ignore_nulls=True))
         lines = texts.to_series()
     text = "\n".join(lines.to_list())
     return [text] if text else []

@@ -102,7 +102,7 @@ def both_classes(actual: pl.Series, predicted: pl.Series | None) -> pl.Series | 
     return pl.Series("label_value", [0, 1]).cast(actual.dtype)
 
 
-def find_label(values: pl.Series, wanted: Any) -> int:
+def find_label(values: pl.Series, label: Any) -> int:
     """Return the code of a label by value, whatever its type on the command line.
 
     Raises:
@@ -110,16 +110,16 @@ def find_label(values: pl.Series, wanted: Any) -> int:
     """
     listed = values.to_list()
     for code, value in enumerate(listed):
-        if type(value) is type(wanted) and value == wanted:
+        if type(value) is type(label) and value == label:
             return code
     by_text = {str(value).lower(): code for code, value in enumerate(listed)}
-    result = by_text.get(str(wanted).lower())
+    result = by_text.get(str(label).lower())
     if result is None:
         raise InputError(
-            f"{option('positive_label', wanted)}: no such label; there are {_some(values)}.",
+            f"{option('positive_label', label)}: no such label; there are {_some(values)}.",
             code="unknown_label",
             option="positive_label",
-            value=wanted,
+            value=label,
         )
     return result
 

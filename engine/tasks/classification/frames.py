@@ -80,7 +80,7 @@ def whole_datums(tallies: Tallies, of: ScoredView) -> Iterator[tuple[Tallies, Sc
     Args:
         of: view of the tally, whose groups the others use.
     """
-    parts = [tallies] if tallies.parts is None else tallies.parts.shown()
+    parts = [tallies] if tallies.parts is None else tallies.parts.frame_data()
     yield from zip(parts, of.blocks(), strict=True)
 
 
@@ -141,8 +141,8 @@ class _LaidOut:
         level = np.searchsorted(grid, scored.score[by_label], side="right")
         self.rows = offsets_of(np.bincount(label, minlength=n_labels)), unit[by_label], level
         truth_unit, truth_label = units.truth_rows()
-        shown = scored.labels[truth_label]
-        truth_unit, truth_label = truth_unit[shown], truth_label[shown]
+        used = scored.labels[truth_label]
+        truth_unit, truth_label = truth_unit[used], truth_label[used]
         order = np.argsort(truth_label, kind="stable")
         self.truths = offsets_of(np.bincount(truth_label, minlength=n_labels)), truth_unit[order]
         self.judged = units.n_truths > 0
@@ -181,14 +181,14 @@ class _DatumCells(NamedTuple):
     Attributes:
         present: see :func:`detailed_cells`.
         counts: see :func:`detailed_cells`.
-        shown: see :func:`detailed_cells`; indices into ``datum_id``.
+        first: see :func:`detailed_cells`; indices into ``datum_id``.
         datum_id: ids, ascending.
         dataset: dataset of each; None without datasets.
     """
 
     present: Array
     counts: Array
-    shown: Array
+    first: Array
     datum_id: pl.Series
     dataset: pl.Series | None
 
@@ -214,24 +214,24 @@ def _cells_of(
 
 def _merged_cells(one: _DatumCells, other: _DatumCells) -> _DatumCells:
     """Cells of two disjoint sets of datums: counts add up, and the first of all are shown."""
-    most = one.shown.shape[-1]
+    most = one.first.shape[-1]
     sizes = len(one.datum_id), len(other.datum_id)
     ids = pl.concat([one.datum_id, other.datum_id])
     order = ids.arg_sort().to_numpy()
     rank = np.full(sum(sizes) + 1, sum(sizes))  # of places in both, one after the other; last none
     rank[order] = np.arange(order.size)
     places = np.concatenate(
-        [one.shown, np.where(other.shown < 0, -1, other.shown + sizes[0])], axis=-1, dtype=np.int64
+        [one.first, np.where(other.first < 0, -1, other.first + sizes[0])], axis=-1, dtype=np.int64
     )
     first = np.sort(rank[places], axis=-1)[..., :most]
     used = np.unique(first[first < order.size])  # others are shown nowhere, and let go
-    shown = np.where(first < order.size, np.searchsorted(used, first), -1)
+    merged = np.where(first < order.size, np.searchsorted(used, first), -1)
     rows = order[used]
     dataset = None
     if one.dataset is not None and other.dataset is not None:
         dataset = pl.concat([one.dataset, other.dataset]).gather(rows)
     return _DatumCells(
-        one.present | other.present, one.counts + other.counts, shown, ids.gather(rows), dataset
+        one.present | other.present, one.counts + other.counts, merged, ids.gather(rows), dataset
     )
 
 
@@ -252,18 +252,18 @@ def _of_view(
         part_cells = _cells_of(part, settings, laid_out, few, only_tally=laid is not None)
         cells = part_cells if cells is None else _merged_cells(cells, part_cells)
     assert cells is not None
-    present, counts, shown, datum_id, dataset = cells
+    present, counts, first, datum_id, dataset = cells
     group, label = np.nonzero(present)
     counts = counts[group, label].swapaxes(1, 2)  # [curve, threshold, kind]
-    shown = shown[group, label].swapaxes(1, 2)
-    n_shown = np.minimum(counts, shown.shape[-1])
+    first = first[group, label].swapaxes(1, 2)
+    n_first = np.minimum(counts, first.shape[-1])
     curve, at, cell = (
-        np.repeat(index.ravel(), np.maximum(n_shown, 1).ravel())
+        np.repeat(index.ravel(), np.maximum(n_first, 1).ravel())
         for index in np.indices(counts.shape)
     )
     datum = np.full(curve.size, -1, np.int64)
-    some = np.repeat(n_shown.ravel() > 0, np.maximum(n_shown, 1).ravel())
-    datum[some] = shown[shown >= 0]
+    some = np.repeat(n_first.ravel() > 0, np.maximum(n_first, 1).ravel())
+    datum[some] = first[first >= 0]
     index = pl.Series(np.maximum(datum, 0)).set(pl.Series(~some), None)
     outcome, observation = (np.array(words)[cell] for words in zip(*CELLS, strict=True))
     columns = {
@@ -421,20 +421,20 @@ def _examples_of(
 ) -> pl.DataFrame:
     """Return the first datums of every cell of one view; one row without datums if empty."""
     labels, most = tallies.labels, settings.pr_curve_max_examples
-    shown: pl.DataFrame | None = None
+    first: pl.DataFrame | None = None
     existing, sums = np.zeros(0, np.int64), ExactSums(0)
     for part, few in whole_datums(tallies, view):
         part_examples, cell, count = _first_of(part, few, max(most, 1))
         existing, sums = _added(existing, sums, cell, count)
-        shown = (
+        first = (
             part_examples
-            if shown is None
-            else _first(pl.concat([shown, part_examples]), max(most, 1))
+            if first is None
+            else _first(pl.concat([first, part_examples]), max(most, 1))
         )
-    assert shown is not None
-    cell = shown["cell"].to_numpy()
-    nothing = [pl.lit(None).alias(name) for name in shown.columns if name != "cell" and not most]
-    shown = shown.with_columns(nothing)
+    assert first is not None
+    cell = first["cell"].to_numpy()
+    nothing = [pl.lit(None).alias(name) for name in first.columns if name != "cell" and not most]
+    first = first.with_columns(nothing)
     _, actual, predicted = _split(tallies, cell)
     none = len(tallies.labels)
     kind = np.select([actual == predicted, predicted == none, actual == none], [0, 2, 3], 1)
@@ -445,7 +445,7 @@ def _examples_of(
         "outcome": outcome,
         "observation": observation,
         "count": sums.rounded()[np.searchsorted(existing, cell)],
-        **{column.name: column for column in shown.drop("cell")},
+        **{column.name: column for column in first.drop("cell")},
     }
     return as_examples(tallies, columns)
 
@@ -482,9 +482,9 @@ def _first(rows: pl.DataFrame, most: int) -> pl.DataFrame:
 # and scores of cleanlab 2.9, except that datums tied with the last one picked are picked too.
 
 
-_ALIKE = 1e-6
+_CLOSE = 1e-6
 """Probabilities closer than this are treated as equal."""
-_LEAST = 2 * _ALIKE
+_LEAST = 2 * _CLOSE
 _NEVER = 2.0
 """Threshold of labels that no datum is given: no probability reaches it."""
 
@@ -560,7 +560,7 @@ def _blocks(tallies: Tallies, codes: Array) -> Iterator[_Judged]:
     """Datums of a key that have a label and scores, a part of the run after the other."""
     place = np.full(len(tallies.labels), -1, np.int64)
     place[codes] = np.arange(codes.size)
-    for part in [tallies] if tallies.parts is None else tallies.parts.shown():
+    for part in [tallies] if tallies.parts is None else tallies.parts.frame_data():
         units, scored = part.units, part.scored
         assert scored is not None
         chance = np.zeros((len(units), codes.size))
@@ -588,7 +588,7 @@ def sure_labels(chance: Array, limit: Array) -> tuple[Array, Array]:
         chance: float64 [m, labels], probabilities.
         limit: float64 [labels], threshold of confidence per label.
     """
-    reached = chance >= limit - _ALIKE
+    reached = chance >= limit - _CLOSE
     several = reached.sum(axis=1)
     return np.where(several > 1, chance.argmax(axis=1), reached.argmax(axis=1)), several > 0
 
@@ -611,11 +611,11 @@ def calibrated(joint: Array, counts: Array) -> Array:
 def _whole(row: Array) -> Array:
     """Numbers rounded so that their sum is the rounded sum."""
     out: Array = row.round()
-    wanted = row.sum().round()
-    while abs(lacking := wanted - out.sum()) > _ALIKE:
+    total = row.sum().round()
+    while abs(missing := total - out.sum()) > _CLOSE:
         order = np.argsort(row - out)  # of equal ones whichever NumPy's sort, and cleanlab, takes
-        changed = (order[::-1] if lacking > 0 else order)[: int(abs(lacking))]
-        out[changed] += np.sign(lacking)
+        changed = (order[::-1] if missing > 0 else order)[: int(abs(missing))]
+        out[changed] += np.sign(missing)
     return out.astype(np.int64)
 
 
@@ -652,8 +652,8 @@ def _cuts(tallies: Tallies, key: int, codes: Array, retained: Array, counts: Arr
         for other, given in np.argwhere(retained > 0).tolist()
         if given != other and counts[given] > 1
     ]
-    wanted = {given: int(counts[given] - retained[given, given]) for given in range(n)}
-    lowest: dict[int, Array] = {g: np.zeros(0) for g, m in wanted.items() if m and counts[g] > 1}
+    pruned = {given: int(counts[given] - retained[given, given]) for given in range(n)}
+    lowest: dict[int, Array] = {g: np.zeros(0) for g, m in pruned.items() if m and counts[g] > 1}
     highest = {pair: np.zeros(0) for pair in pairs}
     for block in _blocks(tallies, codes):
         order = np.argsort(block.given, kind="stable")
@@ -661,7 +661,7 @@ def _cuts(tallies: Tallies, key: int, codes: Array, retained: Array, counts: Arr
         own = block.own
         for given in lowest:
             rows = order[start[given] : start[given + 1]]
-            lowest[given] = np.sort(np.r_[lowest[given], own[rows]])[: wanted[given]]
+            lowest[given] = np.sort(np.r_[lowest[given], own[rows]])[: pruned[given]]
         for given, other in pairs:
             rows = order[start[given] : start[given + 1]]
             candidates = np.r_[highest[given, other], block.chance[rows, other] - own[rows]]
@@ -676,7 +676,7 @@ def _rows(block: _Judged, limit: Array, cuts: _Cuts) -> pl.DataFrame:
     """Datums whose label is not the most probable one, and how each way takes them."""
     own, m = block.own, np.arange(block.given.size)
     raised = block.chance.copy()
-    raised[m, block.given] += _ALIKE
+    raised[m, block.given] += _CLOSE
     rows = np.flatnonzero(raised.argmax(axis=1) != block.given)
     chance, given, own = block.chance[rows], block.given[rows], own[rows]
     others = chance.copy()
@@ -687,20 +687,20 @@ def _rows(block: _Judged, limit: Array, cuts: _Cuts) -> pl.DataFrame:
     by_noise = np.zeros(rows.size, np.bool_)
     for (label, rival), least in cuts.margin.items():
         by_noise |= (given == label) & (chance[:, rival] - own >= least)
-    ways = by_class, by_noise, by_class & by_noise, sure & (guess != given), own > -np.inf
+    masks = by_class, by_noise, by_class & by_noise, sure & (guess != given), own > -np.inf
     names = [
-        pl.when(pl.Series(way)).then(pl.lit(name)) for name, way in zip(WAYS, ways, strict=True)
+        pl.when(pl.Series(mask)).then(pl.lit(name)) for name, mask in zip(WAYS, masks, strict=True)
     ]
     margin = (own - chance[np.arange(rows.size), other] + 1) / 2
     logs = np.log(np.where(chance > 0, chance, 1))
-    weighed = -(chance * logs).sum(axis=1) / np.log(chance.shape[1]) / np.maximum(own, _ALIKE)
+    weighed = -(chance * logs).sum(axis=1) / np.log(chance.shape[1]) / np.maximum(own, _CLOSE)
     return pl.DataFrame({"datum_id": block.datum_id.gather(rows)}).with_columns(
         given=given,
         other=other,
         score=chance[np.arange(rows.size), other],
         given_score=own,
         normalized_margin=margin,
-        confidence_weighted_entropy=np.log(weighed + 1) / np.maximum(weighed, _ALIKE),
+        confidence_weighted_entropy=np.log(weighed + 1) / np.maximum(weighed, _CLOSE),
         suspicion=1 - margin,
         found_by=pl.concat_str(names, separator=" ", ignore_nulls=True),
     )
@@ -719,7 +719,7 @@ def per_datum_frame(tallies: Tallies, settings: Settings, each_view: EachView) -
     given (Phoenix).
     """
     if tallies.parts is not None:  # all rows of a datum are in one part
-        every = [per_datum_frame(part, settings, each_view) for part in tallies.parts.shown()]
+        every = [per_datum_frame(part, settings, each_view) for part in tallies.parts.frame_data()]
         in_turn = pl.col("metric").cast(pl.Enum(_names(settings)))
         return pl.concat(every).sort(in_turn, "datum_id")
     blank = pl.DataFrame(schema={"value": pl.Float64})
@@ -801,7 +801,7 @@ def outcomes_frame(tallies: Tallies, settings: Settings, each_view: EachView) ->
     if tallies.parts is None:
         rows = _outcomes_of(tallies)
     else:  # all rows of a datum are in one part; short until they are in order
-        parts = (_outcomes_of(part) for part in tallies.parts.shown())
+        parts = (_outcomes_of(part) for part in tallies.parts.frame_data())
         rows = pl.concat(list(parts)).sort("datum_id", maintain_order=True)
     label = rows["label"]
     columns = {

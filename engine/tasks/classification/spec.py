@@ -29,7 +29,7 @@ from ...tallies.merging import (
 )
 from ...tallies.scored_view import ScoredDraws
 from ...tallies.sorted_scores import ScoredRows
-from ...tallies.stored import SHOWN, Place, parts_of, things_of_part
+from ...tallies.stored import FRAME_DATA, Place, parts_of, things_of_part
 from ...tallies.tables import combined
 from ...tallies.units import Scored, Units
 from ..contents import LABELS, Content, Contents, Labelled, LabelScore, called
@@ -400,8 +400,8 @@ def merge_heads(parts: Sequence[Scored | None], rows: Sequence[int]) -> Scored |
             " is one."
         )
     single = one_precision([(part.single, n) for part, n in present])
-    shown = np.any([part.labels for part in filled], axis=0)
-    return msgspec.structs.replace(filled[0], single=single, labels=shown)
+    labels = np.any([part.labels for part in filled], axis=0)
+    return msgspec.structs.replace(filled[0], single=single, labels=labels)
 
 
 # Classification tallies in parts: data written to each part's file, and data kept in memory.
@@ -427,13 +427,13 @@ def bytes_on_disk(
     score = _SCORE + runs * 2 * (_RUN + weight)
     unit = _UNIT + _COLUMN * n_slices + weight
     unit += _FACTS * bool(needs & {"probabilities", "ranks"})
-    shown = _shows_datums(metrics, settings)
-    return Bytes(unit + _SHOWN_UNIT * shown, score + _SHOWN_SCORE * shown)
+    framed = _shows_datums(metrics, settings)
+    return Bytes(unit + _FRAME_UNIT * framed, score + _FRAME_SCORE * framed)
 
 
 _UNIT, _SCORE, _COLUMN, _WEIGHT, _FACTS = 28, 26, 4, 8, 20
 _RUN = 8  # of a part's run, and of that of all parts
-_SHOWN_UNIT, _SHOWN_SCORE = 60, 30  # in frames of single datums, in addition to ids
+_FRAME_UNIT, _FRAME_SCORE = 60, 30  # in frames of single datums, in addition to ids
 
 
 def _shows_datums(metrics: Sequence[Metric], settings: Settings) -> bool:
@@ -459,7 +459,7 @@ def part_things(tallies: Tallies, settings: Settings, metrics: Sequence[Metric])
         scores = tallies.details or any(metric.frame == "label_errors" for metric in metrics)
         # Sequences are scored one by one, and single datums are assessed: both need the whole part.
         complete = tallies.beside or any(metric.frame == "per_datum" for metric in metrics)
-        entries[SHOWN] = (
+        entries[FRAME_DATA] = (
             tallies
             if complete
             else msgspec.structs.replace(
@@ -482,8 +482,8 @@ def judged(tallies: Tallies, settings: Settings) -> Tallies:
     bare = tallies.scored
     single = bare is None or not bare.several or settings.multilabel
     if single or tallies.units.truth_start is not None:
-        return merge([*tallies.parts.shown()], settings)
-    few = (msgspec.structs.replace(part, scored=None) for part in tallies.parts.shown())
+        return merge([*tallies.parts.frame_data()], settings)
+    few = (msgspec.structs.replace(part, scored=None) for part in tallies.parts.frame_data())
     return msgspec.structs.replace(merge([*few], settings), scored=bare)
 
 
@@ -562,12 +562,12 @@ PAGE = (
 
 
 def fit(
-    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
+    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, requested: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
     """Return the metrics that can be computed, and notes on the others.
 
     Args:
-        asked_for: the user named the metrics; then each omission is reported.
+        requested: the user named the metrics; then each omission is reported.
 
     Raises:
         InputError: named metrics need scores, and there are none.
@@ -588,7 +588,7 @@ def fit(
     if not needy:
         return metrics, []
     names = listing(needy)
-    if asked_for:
+    if requested:
         raise InputError(
             f"{names}: no column 'score', which {'it needs' if len(needy) == 1 else 'they need'}."
             f" A column with another name is given by {option('columns', {'mine': 'score'})}, one"

@@ -32,7 +32,7 @@ from .encode import Batch, Rows, encode_batch, without_repeats
 
 # Warnings about labels or scores that are nearly always wrong but fit if reinterpreted.
 
-_LOOKED_AT = 10_000  # units, evenly spaced
+_MAX_SAMPLE = 10_000  # units, evenly spaced
 _LEAST, _LEAST_OF_PART = 20, 100  # small ones of many parts may look reversed by chance
 _RIGHT = 0.8  # share of right labels from which their order is right
 _TIES = 65_536  # rows in which a tie is looked for first
@@ -52,7 +52,7 @@ def notes_of(batch: Batch, units: Units, *, whole: bool = True) -> list[Note]:
     tied = _tied(batch, units)
     if batch.truth_start is not None or batch.truth.size < _LEAST:
         return tied
-    step = max(1, batch.truth.size // _LOOKED_AT)
+    step = max(1, batch.truth.size // _MAX_SAMPLE)
     if batch.rows is not None and not batch.rows.several:
         return _reversed(batch, step, _LEAST // 2 if whole else _LEAST_OF_PART)
     if units.hard is None:
@@ -130,12 +130,12 @@ def _reversed(batch: Batch, step: int, least: int) -> list[Note]:
         return []
     values = batch.labels.frame["label_value"].to_list()
     others = [value for code, value in enumerate(values) if code != rows.only]
-    way = f" {option('positive_label', others[0])} reads them so." if len(others) == 1 else ""
+    tip = f" {option('positive_label', others[0])} reads them so." if len(others) == 1 else ""
     return [
         Note(
             "scores_reversed",
             f"scores are lowest if {values[rows.only]!r} is true (ROC AUC {area:.3f} in"
-            f" {score.size:,} looked at): are they scores of the other class, or distances?{way}",
+            f" {score.size:,} looked at): are they scores of the other class, or distances?{tip}",
             warning=True,
             facts={"label": values[rows.only], "area": float(area)},
         )
@@ -258,10 +258,10 @@ def _say_cut(facts: Facts) -> str:
             " 50 for percent, 127.5 for scores up to 255."
         )
     percent = 1 < at <= 100 and low >= 0 and high <= 1
-    way = f" For a percentage write {option('decision_threshold', at / 100)}." if percent else ""
+    tip = f" For a percentage write {option('decision_threshold', at / 100)}." if percent else ""
     return (
         f"{option('decision_threshold', at)} is beyond the scores, which run from {low:g} to"
-        f" {high:g}: {'no' if at > high else 'every'} label is predicted.{way}"
+        f" {high:g}: {'no' if at > high else 'every'} label is predicted.{tip}"
     )
 
 
@@ -376,9 +376,9 @@ def notes_of_blocks(
     for column, seen in of_groups.items():
         zero = seen.all_zero
         if zero.size:
-            shown = listing([groups[column][code] for code in zero])
+            listed = listing([groups[column][code] for code in zero])
             one, several = (f"{word} of {column!r}" for word in ("slice", "slices"))
-            notes.append(_note(shown, zero.size, one, several))
+            notes.append(_note(listed, zero.size, one, several))
     return notes
 
 
@@ -503,7 +503,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     if frames.whole and len(batch.datums) and not batch.labels.frame.height:
         message = "no row has a label: there are no numbers."
         frames.notes.append(Note("no_rows", message, 0, warning=True))
-    beside = {
+    extra = {
         "per_datum": batch.sequences,
         "examples": "confusion" in needs and settings.examples_given,
     }
@@ -515,10 +515,10 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         units,
         scored,
         seconds,
-        tuple(frame for frame, wanted in beside.items() if wanted),
+        tuple(frame for frame, used in extra.items() if used),
         keyed=frames.labels is not None and "label_key" in frames.labels.columns,
         details="details" in needs,
-        confusion_examples=beside["examples"],
+        confusion_examples=extra["examples"],
     )
 
 

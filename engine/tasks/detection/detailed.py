@@ -149,13 +149,13 @@ def examples_frame(
         return empty_frame("examples", label=labels.dtype, datum=datums.id_dtype)
     bare = np.broadcast_to(examples.present[None, :, None], examples.counts.shape).copy()
     bare[examples.cell, examples.label, examples.at] = False
-    lone = np.nonzero(bare)
+    empty = np.nonzero(bare)
     cell, label, at = (
-        np.concatenate([getattr(examples, name), lone_values.astype(np.int32)])
-        for name, lone_values in zip(("cell", "label", "at"), lone, strict=True)
+        np.concatenate([getattr(examples, name), places.astype(np.int32)])
+        for name, places in zip(("cell", "label", "at"), empty, strict=True)
     )
     n = examples.cell.size
-    index = pl.Series(np.r_[examples.datum, np.zeros(lone[0].size, np.int32)])
+    index = pl.Series(np.r_[examples.datum, np.zeros(empty[0].size, np.int32)])
     index = index.set(pl.Series(np.arange(cell.size) >= n), None)
     outcome, observation = (np.array(names)[cell] for names in zip(*CELLS, strict=True))
     dataset = datums.dataset
@@ -171,7 +171,7 @@ def examples_frame(
             "observation": observation,
             "count": examples.counts[cell, label, at],
             "datum_id": datums.id.gather(index),
-            "geometry": examples.geometry.extend_constant(None, lone[0].size),
+            "geometry": examples.geometry.extend_constant(None, empty[0].size),
         }
     )
     schema = frame_schema("examples", label=labels.dtype, datum=datums.id_dtype)
@@ -269,11 +269,11 @@ def detailed_examples(
         )
     }
     wrong = ~facts.hit & ~facts.ignored
-    near_other, near_own = facts.near_other, facts.near_own
+    on_other, on_own = facts.on_other, facts.on_own
     kinds = {
-        "misclassifications": wrong & near_other,
-        "duplicates": wrong & ~near_other & near_own,
-        "hallucinations": wrong & ~near_other & ~near_own,
+        "misclassifications": wrong & on_other,
+        "duplicates": wrong & ~on_other & on_own,
+        "hallucinations": wrong & ~on_other & ~on_own,
     }
     regular = facts.gt_regular
     size = (n_labels, n_scores)
@@ -295,17 +295,17 @@ def detailed_examples(
         + [count(pairs.p_label, kinds[name], reached["score"]) for _, name in CELLS[1:4]]
         + [confused, total - tp - confused]
     )
-    shown = _examples(facts, pairs, kinds, reached, (*size, max_examples))
+    first = _examples(facts, pairs, kinds, reached, (*size, max_examples))
     present = (total[:, 0] > 0) | (np.diff(ranked.start) > 0)
-    return _shown(batch, matched, facts, counts, shown, present)
+    return _chosen(batch, matched, facts, counts, first, present)
 
 
-def _shown(
-    batch: Batch, matched: Matched, facts: Facts, counts: Array, shown: Array, present: Array
+def _chosen(
+    batch: Batch, matched: Matched, facts: Facts, counts: Array, first: Array, present: Array
 ) -> Examples:
     """Return the selected rows with geometry and sort keys."""
-    cell, label, at, _ = np.nonzero(shown >= 0)
-    row = shown[shown >= 0]
+    cell, label, at, _ = np.nonzero(first >= 0)
+    row = first[first >= 0]
     ranked = matched.ranked
     of_prediction = np.isin(cell, (1, 2, 3))
     datum = np.empty(cell.size, np.int32)

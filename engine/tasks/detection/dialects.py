@@ -87,7 +87,7 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
         needs_area: sides whose rows of zero or infinite area are dropped.
         sized_by_box: the size of people is a share of their box, even if areas are annotated.
         compares: supported values of ``iou_type``.
-        alike: similarity of oriented boxes: ``exact``, the shared area, or the method of another
+        iou_kind: similarity of oriented boxes: ``exact``, the shared area, or the method of another
             tool.
         crossing: self-intersecting quadrilaterals are used unchanged, with parts of opposite
             orientation subtracted; otherwise they are refused.
@@ -151,7 +151,7 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     region: str | None = None
     sized_by_box: bool = False
     compares: tuple[str, ...] = ("bbox", "obb", "probiou", "segm", "boundary")
-    alike: str = "exact"
+    iou_kind: str = "exact"
     crossing: bool = False
     first_best: int | None = None
     one_to_one: bool = False
@@ -244,7 +244,7 @@ _LVIS_RULES = msgspec.structs.replace(
 _LVIS_METRICS = (*_AVERAGES, "APr", "APc", "APf")
 _LVIS_DEFAULTS = {**_COCO_DEFAULTS, "max_detections": (300,)}
 _FAR = {"car": 50.0, "truck": 50.0, "bus": 50.0, "trailer": 50.0, "construction_vehicle": 50.0}
-_NEAR = {"pedestrian": 40.0, "motorcycle": 40.0, "bicycle": 40.0}
+_CLOSE = {"pedestrian": 40.0, "motorcycle": 40.0, "bicycle": 40.0}
 _NUSCENES_RULES = DetectionRules(
     matching="nearest",
     crowd=False,
@@ -253,7 +253,7 @@ _NUSCENES_RULES = DetectionRules(
     later_first=True,
     unannotated_labels_are_zero=True,
     every_label=True,
-    ranges={**_FAR, **_NEAR, "traffic_cone": 30.0, "barrier": 30.0},
+    ranges={**_FAR, **_CLOSE, "traffic_cone": 30.0, "barrier": 30.0},
     unjudged={"traffic_cone": ("AOE", "AVE", "AAE"), "barrier": ("AVE", "AAE")},
     half_turns=("barrier",),
     compares=("distance",),
@@ -446,7 +446,7 @@ DIALECTS = of_task(
         iou_type="obb",
         about="mmrotate's eval_rbbox_map: mmcv's IoU of oriented boxes, 11 recall levels.",
         rules=msgspec.structs.replace(
-            _VOC_RULES, levels=_NUMPY_TENTHS, compares=("obb",), alike="mmcv"
+            _VOC_RULES, levels=_NUMPY_TENTHS, compares=("obb",), iou_kind="mmcv"
         ),
         metrics=("mAP", "AP"),
         defaults=_VOC_DEFAULTS,
@@ -455,7 +455,7 @@ DIALECTS = of_task(
         name="detectron2",
         iou_type="obb",
         about="detectron2's RotatedCOCOEvaluator: COCO's numbers on its IoU of oriented boxes.",
-        rules=msgspec.structs.replace(_OWN_COCO_RULES, compares=("obb",), alike="detectron2"),
+        rules=msgspec.structs.replace(_OWN_COCO_RULES, compares=("obb",), iou_kind="detectron2"),
         metrics=_AVERAGES,
         defaults=_COCO_DEFAULTS,
         undefined=-1.0,
@@ -650,13 +650,13 @@ LAYOUTS: dict[str | None, Layout] = {
 
 # Names of the true-positive errors of 3-D boxes, shared by metrics and tally.
 
-OF_FOUND = "true positives"
+OF_HITS = "true positives"
 """Need of true positives at ``pr_curve_iou_threshold`` with their errors."""
 ANGLES = "angles"
 """Need of the angles at which objects are seen."""
 READS = {"velocities": ("vx", "vy"), "attributes": ("attribute",), ANGLES: ("alpha",)}
 """Needs of columns that both sides must have."""
-FOUND = "found"
+HITS = "found"
 """Name of their tally among the additional tallies of a view."""
 ERRORS = ("ATE", "ASE", "AOE", "AVE", "AAE")
 """The errors, in the order of :attr:`...tallies.ranked.Ranked.values`."""
@@ -665,8 +665,8 @@ ERRORS = ("ATE", "ASE", "AOE", "AVE", "AAE")
 # Names of the marks of single keypoints.
 
 PCK, PCKH = "keypoints by box", "keypoints by head"
-KINDS, SHOWN = "kinds of keypoints", "shown kinds of keypoints"
-NEEDS = frozenset({PCK, PCKH, KINDS, SHOWN})
+KINDS, WRONG = "kinds of keypoints", "shown kinds of keypoints"
+NEEDS = frozenset({PCK, PCKH, KINDS, WRONG})
 """Needs of the metrics of single keypoints."""
 SINGLE_KEYPOINTS = "keypoints"
 """Name of their tally, in addition to that of predictions."""
@@ -674,23 +674,23 @@ OF_KINDS = ("good", "jitter", "inversion", "swap", "miss")
 """Outcomes of points, in the order of the kernel's codes."""
 SHARES = {PCK: 0.2, PCKH: 0.5}
 """Share of a person's size within which a keypoint is found, unless another is given."""
-_MARKS = {PCK: ("in a box", "near by box"), PCKH: ("with a head", "near by head"), KINDS: OF_KINDS}
+_FLAGS = {PCK: ("in a box", "near by box"), PCKH: ("with a head", "near by head"), KINDS: OF_KINDS}
 
 
-def point_marks(needs: frozenset[str]) -> tuple[str, ...]:
+def point_flags(needs: frozenset[str]) -> tuple[str, ...]:
     """Names of the marks of every point."""
-    return tuple(name for need, names in _MARKS.items() if need in needs for name in names)
+    return tuple(name for need, names in _FLAGS.items() if need in needs for name in names)
 
 
 def labelled_points(need: str) -> tuple[str, str]:
     """Marks of labelled points of people of known size, and of those among them that were found."""
-    labelled, accurate = _MARKS[need]
+    labelled, accurate = _FLAGS[need]
     return labelled, accurate
 
 
-def named(n_points: int, marks: Sequence[str]) -> list[str]:
+def named(n_points: int, flags: Sequence[str]) -> list[str]:
     """Names of the marks of all points, those of the first point first."""
-    return [f"{mark} {q}" for q in range(1, n_points + 1) for mark in marks]
+    return [f"{mark} {q}" for q in range(1, n_points + 1) for mark in flags]
 
 
 def places(names: Sequence[str], mark: str) -> list[int]:

@@ -108,7 +108,7 @@ def doubled(side: Side, role: str, n_datums: int) -> Note | None:
 
 UNKNOWN = -10.0
 """``alpha`` of objects of which it is not known."""
-_SHOWN = 3
+_LISTED = 3
 
 
 class Graded(msgspec.Struct, frozen=True):
@@ -227,7 +227,7 @@ class _Side(msgspec.Struct, frozen=True):
         if name not in self.frame.columns:
             raise InputError(
                 f"{side}: no column {name!r} of numbers, which KITTI's difficulties need. Give"
-                f" {_WAYS.get(name, 'one, with 0 for objects neither hidden nor cut')}.",
+                f" {_REMEDIES.get(name, 'one, with 0 for objects neither hidden nor cut')}.",
                 code="column_missing",
                 side=self.name,
                 column=name,
@@ -235,10 +235,10 @@ class _Side(msgspec.Struct, frozen=True):
         column = self.frame[name].cast(pl.Float64)
         bare = np.flatnonzero(column.is_null().to_numpy() & self.where)
         if bare.size:
-            shown = [self.datums.id[int(code)] for code in self.datum[bare[:_SHOWN]]]
+            first = [self.datums.id[int(code)] for code in self.datum[bare[:_LISTED]]]
             raise InputError(
                 f"{side}: column {name!r}: {count_of(bare.size, 'row')} without a value, which"
-                f" KITTI's difficulties rest on, first of datums {listing(shown, bare.size)}. Fill"
+                f" KITTI's difficulties rest on, first of datums {listing(first, bare.size)}. Fill"
                 " them in, or remove these rows.",
                 code="null_values",
                 side=self.name,
@@ -248,7 +248,7 @@ class _Side(msgspec.Struct, frozen=True):
         return column.fill_null(0.0).to_numpy()
 
 
-_WAYS = {
+_REMEDIES = {
     HEIGHT_2D.name: "boxes in pixels (xmin, ymin, xmax, ymax) in addition to those in space, or"
     " their height"
 }
@@ -293,10 +293,10 @@ def _regions(frames: Frames, datums: Datums, datum: Array, is_region: Array) -> 
         odd = many % 4 != 0
         odd[np.repeat(np.arange(many.size), many)[~np.isfinite(numbers)]] = True
         if odd.any():
-            shown = rows["datum_id"].filter(pl.Series(odd)).head(_SHOWN).to_list()
+            first = rows["datum_id"].filter(pl.Series(odd)).head(_LISTED).to_list()
             raise InputError(
                 f"datums: column {REGIONS.name!r}: {count_of(int(odd.sum()), 'row')} whose list is"
-                f" not four finite numbers a region, first {listing(shown, int(odd.sum()))}. Write"
+                f" not four finite numbers a region, first {listing(first, int(odd.sum()))}. Write"
                 " xmin, ymin, xmax and ymax of each.",
                 code="wrong_length",
                 column=REGIONS.name,
@@ -522,8 +522,8 @@ def _pieces(columns: list[pl.Series]) -> list[tuple[Array, ...]]:
     """Return numeric columns as float64 arrays by chunk; joined if chunks are small or differ."""
     columns = [column.cast(pl.Float64) for column in columns]
     lengths = columns[0].chunk_lengths()
-    alike = all(column.chunk_lengths() == lengths for column in columns)
-    if not alike or len(lengths) * tuning().chunk_rows > len(columns[0]):
+    equal = all(column.chunk_lengths() == lengths for column in columns)
+    if not equal or len(lengths) * tuning().chunk_rows > len(columns[0]):
         return [tuple(map(pl.Series.to_numpy, columns))]
     chunks = [[chunk.to_numpy() for chunk in column.get_chunks()] for column in columns]
     return list(zip(*chunks, strict=True))

@@ -79,7 +79,7 @@ def error_rows(
     score = np.full(n, np.nan)
     score[ours] = ranked.score[predictions[ours]]
     ids = annotation_ids(batch)
-    beside = _at(ranked.gt_row, nobody if swapped is None else swapped)
+    views = _at(ranked.gt_row, nobody if swapped is None else swapped)
     return pl.DataFrame(
         {
             "datum_id": batch.datums.id.gather(datum),
@@ -94,7 +94,7 @@ def error_rows(
             "annotation_label": table["label_value"].gather(_series(_at(g_label, truths), theirs)),
             "mended": pl.Series([None] * n if mended is None else mended, dtype=pl.Boolean),
             "keypoint": pl.Series([None] * n if keypoint is None else keypoint, dtype=pl.Int64),
-            "swapped_annotation_id": ids.gather(_series(beside, beside >= 0)),
+            "swapped_annotation_id": ids.gather(_series(views, views >= 0)),
             **corners_of("", batch.predictions, p_row[ours], np.flatnonzero(ours), n),
             **corners_of(
                 "annotation_", batch.ground_truths, g_row[theirs], np.flatnonzero(theirs), n
@@ -200,7 +200,7 @@ def find(
     settings: Settings,
     threads: Workers,
     *,
-    shown: bool,
+    framed: bool,
 ) -> Errors:
     """Compute the errors at the thresholds of the confusion matrix and outcomes.
 
@@ -208,7 +208,7 @@ def find(
         matched: the match, with takers.
         pairs: overlaps of at least the background threshold.
         other_overlaps: overlaps of other geometry than boxes, None for boxes.
-        shown: build the frame.
+        framed: build the frame.
 
     Raises:
         OptionError: the background threshold is above an IoU threshold.
@@ -244,7 +244,7 @@ def find(
         )
         unmended = tuple(_tally(ranked, pairs, one, regular, (BASE,)) for one in outcomes)
     frame = None
-    if shown:
+    if framed:
         parts = [
             _rows(batch, ranked, overlaps, one, iou)
             for one, iou in zip(outcomes, ious, strict=True)
@@ -302,8 +302,8 @@ def _errors_at(
     )
     open_targets: Array = np.flatnonzero(target >= 0)
     open_targets = open_targets[~taken[target[open_targets]]]
-    near_miss: Array = np.zeros(taken.size, bool)
-    near_miss[target[open_targets]] = True
+    mislaid: Array = np.zeros(taken.size, bool)
+    mislaid[target[open_targets]] = True
     # If several errors would hit one ground truth, the first by score does.
     by_target: Array = np.lexsort(
         (ranked.row[open_targets], -ranked.score[open_targets], target[open_targets])
@@ -313,7 +313,7 @@ def _errors_at(
     first = open_targets[np.r_[True, hits[1:] != hits[:-1]]] if hits.size else open_targets
     mended = np.full(kind.size, -1, np.int32)
     mended[first] = target[first]
-    return _ErrorsAtIou(iou, hit, ignored, kind, mended, best, taken, regular & ~taken & ~near_miss)
+    return _ErrorsAtIou(iou, hit, ignored, kind, mended, best, taken, regular & ~taken & ~mislaid)
 
 
 def _tally(
@@ -455,7 +455,7 @@ def _rows(
 _HUNDREDTHS = np.arange(101) / 100  # as tidecv divides: some differ from COCO's by one bit
 
 
-def beside(
+def views(
     errors: Errors | None, rules: DetectionRules, interpolation: Interpolation
 ) -> dict[str, RankedAside]:
     """The tallies of errors, as views have them: by the place of their threshold."""
@@ -500,14 +500,12 @@ def merge_errors(
     if not parts:
         return None
 
-    def together(name: str) -> tuple[Ranked, ...]:
+    def merged(name: str) -> tuple[Ranked, ...]:
         of_thresholds = zip(*(getattr(part, name) for part in parts), strict=True)
         return tuple(merge_ranked(some, datums, labels, n_labels) for some in of_thresholds)
 
     frame = merge_rows([part.frame for part in parts], before, named_by_row=named_by_row)
-    return Errors(
-        together("ranked"), together("unmended"), None if frame is None else in_order(frame)
-    )
+    return Errors(merged("ranked"), merged("unmended"), None if frame is None else in_order(frame))
 
 
 def merge_rows(
@@ -547,9 +545,9 @@ def errors_frame(errors: Errors | None, label: Any, datum: Any) -> pl.DataFrame:
 
 LEAST = 0.1
 """Minimum suspicion to report: unsure predictions on background are many."""
-ALIKE = 0.9
+DUPLICATE_IOU = 0.9
 """IoU from which two ground truths of one label are a duplicate."""
-_MAY_BE_ALIKE = 0.5  # of the boxes around shapes that are
+_CANDIDATE = 0.5  # of the boxes around shapes that are
 _SMALL = 1 / 500
 """Shorter side over the extent of the datum's boxes, below which a ground truth is tiny."""
 _UNFOUND = 0.3
@@ -647,16 +645,16 @@ def _contradicted(
     sure = score[p[other]] * (1 - given_score[g[other]])
     struck = np.zeros(n, np.bool_)
     struck[g[on & same]] = True
-    beside = np.flatnonzero(~on & same & free & ~struck[g])
+    views = np.flatnonzero(~on & same & free & ~struck[g])
     off = score[p] * (1 - iou)
-    beside = _first(beside, g, off)
+    views = _first(views, g, off)
     overlapped = np.zeros(n, np.bool_)
     overlapped[g] = True
     # No other reason, on no ground truth, and the nearest, if any, was hit by another prediction.
     nearest = _first(np.arange(p.size), p, iou)
     unmatched, most = ~settled, np.zeros(score.size)
     unmatched[p[nearest[on[nearest] | ~struck[g[nearest]]]]] = False
-    unmatched[p[beside]] = False
+    unmatched[p[views]] = False
     most[p[nearest]] = iou[nearest]
     unmatched = np.flatnonzero(unmatched)
     overlap_of = np.where(most[unmatched] > 0, most[unmatched], np.nan)
@@ -666,7 +664,7 @@ def _contradicted(
             label_errors.OTHER_LABEL, sure, g[other], p[other], iou[other], given_score[g[other]]
         ),
         _reason_rows(
-            label_errors.LOCATION, off[beside], g[beside], p[beside], iou[beside], score[p[beside]]
+            label_errors.LOCATION, off[views], g[views], p[views], iou[views], score[p[views]]
         ),
         _reason_rows(
             label_errors.MISSING,
@@ -698,7 +696,7 @@ def _repeated(batch: Batch, matched: Matched, regular: Array, threads: Workers) 
     laid, n = matched.ground_truths, len(batch.datums)
     label = np.repeat(np.arange(laid.start.size - 1, dtype=np.int32), np.diff(laid.start))
     shapes = batch.ground_truths.shapes
-    lowest = ALIKE if shapes is None else _MAY_BE_ALIKE
+    lowest = DUPLICATE_IOU if shapes is None else _CANDIDATE
     start, place = rows_by_datum(laid.datum, n)
     area = (laid.boxes[:, 2] - laid.boxes[:, 0]) * (laid.boxes[:, 3] - laid.boxes[:, 1])
     ours = start, place, laid.boxes, area, label
@@ -711,7 +709,7 @@ def _repeated(batch: Batch, matched: Matched, regular: Array, threads: Workers) 
     if shapes is not None:
         rows, crowd = (laid.row[first], laid.row[second]), np.zeros(first.size, np.bool_)
         iou = overlap((shapes, shapes), *rows, crowd, threads)
-        keep = iou >= ALIKE
+        keep = iou >= DUPLICATE_IOU
         first, second, iou = first[keep], second[keep], iou[keep]
     chosen = _first(np.arange(second.size), second, iou)
     return _reason_rows(

@@ -80,7 +80,7 @@ def choose(frames: Frames, settings: Settings) -> int:
     every = np.concatenate(list(kinds.values()))
     if settings.geometry is not None:
         target = KINDS[settings.geometry]
-        why = settings.geometry_said
+        why = settings.geometry_by
     else:
         target = int(every.min()) if every.size else BOX
         why = "the most detailed that every row has"
@@ -240,11 +240,11 @@ class GaussLayer(Reaching, frozen=True):
         return concatenated(
             threads.over,
             np.arange(rows.size + 1),
-            lambda i, j: _alike(self.numbers[rows[i:j]], other.numbers[other_rows[i:j]]),
+            lambda i, j: _gaussian(self.numbers[rows[i:j]], other.numbers[other_rows[i:j]]),
         )
 
 
-def _alike(one: Array, two: Array) -> Array:
+def _gaussian(one: Array, two: Array) -> Array:
     x, y, a, b, c = (one - two).T[0], (one - two).T[1], *(one + two).T[2:]
     spread = a * b - c * c
     away = ((a * y * y + b * x * x) * 0.25 - c * x * y * 0.5) / (spread + _SMALL)
@@ -295,7 +295,7 @@ LAYERS: Mapping[str, Callable[[Array, QuadLayer], QuadLayer]] = {
 """Similarity -> layer built from centre, width, height and angle [n, 5], and the corners."""
 
 
-_SHOWN = 3
+_LISTED = 3
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
@@ -415,16 +415,16 @@ class Objects(msgspec.Struct):
         """Add a note on rows whose value does not occur in their file."""
         absent = np.flatnonzero((np.diff(masks.start) == 0) & ~np.isnan(values))
         if absent.size:
-            shown = "; ".join(
+            first = "; ".join(
                 f"{self.origin.describe(int(rows[i]))} asks for {values[i]:g} in"
                 f" {self.frame['raster'][int(rows[i])]!r}"
-                for i in absent[:_SHOWN]
+                for i in absent[:_LISTED]
             )
             message = f"{self.side.replace('_', ' ')}: column 'raster_value':"
             message += (
                 f" {count_of(absent.size, 'row')} with a value that no pixel of the file has,"
             )
-            message += f" so that the mask is empty, first (rows count from 0): {shown}."
+            message += f" so that the mask is empty, first (rows count from 0): {first}."
             self.notes.append(Note("absent_raster_values", message, int(absent.size)))
 
     def _coded(self, column: pl.Series, rows: Array) -> Masks:
@@ -546,11 +546,11 @@ def as_quads(objects: Objects, settings: Settings) -> Shapes:
     layer = QuadLayer.of(corners)
     area = numbers[:, 2] * numbers[:, 3]
     areas = np.where(np.isnan(area), layer.area, area)
-    if settings.alike in LAYERS:
+    if settings.iou_kind in LAYERS:
         _refuse_crowds(objects, settings)
         rest = np.flatnonzero(np.isnan(area))
         numbers[rest] = smallest_boxes(corners[rest])
-        layer = LAYERS[settings.alike](numbers, layer)
+        layer = LAYERS[settings.iou_kind](numbers, layer)
     return Shapes((layer,), hulls_of(corners), areas)
 
 
@@ -579,7 +579,7 @@ def _refuse_crowds(objects: Objects, settings: Settings) -> None:
         Place(objects.side, "iscrowd", None, objects.origin).refuse(
             "crowds_unread",
             crowd & settings.rules.crowd,
-            f"that are crowds, which {settings.alike} does not define",
+            f"that are crowds, which {settings.iou_kind} does not define",
             "Remove these rows, or compare by another dialect or iou_type.",
         )
 

@@ -199,14 +199,14 @@ def shapes_of(
         frozen(variances[1], np.float64),
     )
     corners = np.concatenate([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], axis=1)
-    shown = np.where((labelled > 0)[:, None], of_truths, corners)
+    drawn = np.where((labelled > 0)[:, None], of_truths, corners)
     unlabelled = labelled == 0
     if counted is not None:
         unlabelled = np.where(np.isnan(counted), unlabelled, counted == 0)
     around_area = (around[:, 2] - around[:, 0]) * (around[:, 3] - around[:, 1])
     return (
         Shapes((KeypointLayer(around_area, ours),), around),
-        Shapes((KeypointLayer(area, theirs, people),), shown, set_aside=unlabelled),
+        Shapes((KeypointLayer(area, theirs, people),), drawn, set_aside=unlabelled),
     )
 
 

@@ -37,9 +37,9 @@ def similarity(metres: Any) -> Array:
     return np.where(away < FARTHEST, (_TURN - away.view(np.int64)).view(np.float64), 0.0)
 
 
-def metres(alike: Any) -> Array:
+def metres(similarities: Any) -> Array:
     """The distance of a similarity above 0, as :func:`similarity` makes it; NaN of none."""
-    values = np.asarray(alike, np.float64)
+    values = np.asarray(similarities, np.float64)
     away = (_TURN - values.view(np.int64)).view(np.float64)
     return np.where(np.isnan(values), np.nan, np.where(away <= NEAREST, 0.0, away))
 

@@ -62,14 +62,14 @@ def find_pairs(
     n_datums: int,
     lowest: float,
     threads: Workers,
-    near: OverlapPairs | None = None,
+    given: OverlapPairs | None = None,
     crowd: Array | None = None,
 ) -> Pairs:
     """Find every overlap of at least ``lowest`` with a ground truth that is not ignored.
 
     Args:
         lowest: smallest IoU kept.
-        near: overlaps of other geometry than boxes within label keys.
+        given: overlaps of other geometry than boxes within label keys.
         crowd: bool [m] in layout order, crowd regions, whose overlaps are then kept too, as the
             share of the prediction.
     """
@@ -77,10 +77,10 @@ def find_pairs(
     p_label, g_label = label_of(ranked.start), label_of(ranked.gt_start)
     place = np.empty(matched.order.size, np.int32)  # ranked prediction of each laid out one
     place[matched.order] = np.arange(place.size, dtype=np.int32)
-    if near is None:
+    if given is None:
         overlaps = _box_overlaps(matched, labels, n_datums, lowest, threads, crowd)
     else:
-        overlaps = near.at_least(lowest)
+        overlaps = given.at_least(lowest)
     p, g, iou = place[overlaps.prediction], overlaps.ground_truth, overlaps.iou
     keep = regular_ground_truths(matched)
     keep = (keep if crowd is None else keep | crowd)[g]
@@ -128,8 +128,8 @@ class Facts(msgspec.Struct, frozen=True):
     Attributes:
         hit: bool [n], true positive.
         ignored: bool [n], neither true nor false positive.
-        near_other: bool [n], overlaps a ground truth of another label.
-        near_own: bool [n], overlaps a ground truth of the same label.
+        on_other: bool [n], overlaps a ground truth of another label.
+        on_own: bool [n], overlaps a ground truth of the same label.
         gt_regular: bool [m], counted.
         gt_taken: float64 [m], score of its true positive, -inf for none.
         gt_taker: int32 [m], that prediction, -1 for none.
@@ -138,8 +138,8 @@ class Facts(msgspec.Struct, frozen=True):
 
     hit: Array
     ignored: Array
-    near_other: Array
-    near_own: Array
+    on_other: Array
+    on_own: Array
     gt_regular: Array
     gt_taken: Array
     gt_taker: Array
@@ -158,10 +158,10 @@ def find_facts(matched: Matched, pairs: Pairs, iou: float) -> Facts:
     hit, ignored = ranked.outcomes(threshold)
     overlapping = pairs.iou >= iou
     same = pairs.same_label
-    near_other = np.zeros(ranked.score.size, bool)
-    near_own = np.zeros(ranked.score.size, bool)
-    near_other[pairs.prediction[overlapping & ~same]] = True
-    near_own[pairs.prediction[overlapping & same]] = True
+    on_other = np.zeros(ranked.score.size, bool)
+    on_own = np.zeros(ranked.score.size, bool)
+    on_other[pairs.prediction[overlapping & ~same]] = True
+    on_own[pairs.prediction[overlapping & same]] = True
     other = np.full(ranked.gt_datum.size, -np.inf)
     crossing = overlapping & ~same
     np.maximum.at(other, pairs.ground_truth[crossing], ranked.score[pairs.prediction[crossing]])
@@ -169,8 +169,8 @@ def find_facts(matched: Matched, pairs: Pairs, iou: float) -> Facts:
     return Facts(
         hit=hit,
         ignored=ignored,
-        near_other=near_other,
-        near_own=near_own,
+        on_other=on_other,
+        on_own=on_own,
         gt_regular=regular_ground_truths(matched),
         gt_taken=_taker_score(ranked, taker),
         gt_taker=taker,
@@ -304,7 +304,7 @@ def _at(
     lowest = ranked.comparable(score)
     overlapping = pairs.iou >= iou
     kind = np.select(
-        [facts.hit, facts.ignored, facts.near_other, facts.near_own], [0, 4, 1, 2], default=3
+        [facts.hit, facts.ignored, facts.on_other, facts.on_own], [0, 4, 1, 2], default=3
     )
     partner, value = np.full(n, -1, np.int64), np.full(n, np.nan)
     for code, mask in ((1, overlapping & ~pairs.same_label), (2, overlapping & pairs.same_label)):

@@ -22,7 +22,7 @@ from ...kernels.jit import frozen
 from ...schemas.arrays import Array
 from ...tallies.ranked import BITS, Ranked, Variants
 from ...tallies.registry import stored_as
-from .dialects import KINDS, OF_KINDS, PCK, PCKH, SHOWN, labelled_points, named, point_marks
+from .dialects import KINDS, OF_KINDS, PCK, PCKH, WRONG, labelled_points, named, point_flags
 from .encode import Batch
 from .errors import error_rows
 from .keypoints import KeypointLayer
@@ -77,9 +77,9 @@ def count_points(
         frozen(label_of(ranked.gt_start), np.int32),
     )
     regular = regular_ground_truths(matched)
-    marks = point_marks(needs)
+    flags = point_flags(needs)
     n_points = int(people.n_points.max(initial=1))
-    bits = np.zeros((-(-n_points * len(marks) // BITS), regular.size), np.uint64)
+    bits = np.zeros((-(-n_points * len(flags) // BITS), regular.size), np.uint64)
     points, truth = ours.points, theirs.points
     for need, size in ((PCK, np.fmax(people.boxes[:, 2], people.boxes[:, 3])), (PCKH, theirs.head)):
         if need in needs:
@@ -91,7 +91,7 @@ def count_points(
                     note_of("unsized", int(unsized.sum()), words, before="ground truths: ")
                 )
             detected = _detected_people(matched, ANY)[0]
-            first = marks.index(labelled_points(need)[0])
+            first = flags.index(labelled_points(need)[0])
             mark_near(
                 detected,
                 regular,
@@ -101,7 +101,7 @@ def count_points(
                 frozen(size, np.float64),
                 settings.share_of(need),
                 first,
-                len(marks),
+                len(flags),
                 bits,
             )
     frame = None
@@ -110,13 +110,13 @@ def count_points(
         judged = judged_points(detected, laid, points, truth, people, theirs.mirror)
         pair, point, kind = judged[:3]
         place = detected.place[pair]
-        at = point * len(marks) + marks.index(OF_KINDS[0]) + kind
+        at = point * len(flags) + flags.index(OF_KINDS[0]) + kind
         np.bitwise_or.at(bits, (at // BITS, place), np.uint64(1) << (at % BITS).astype(np.uint64))
-        if SHOWN in needs:
+        if WRONG in needs:
             frame = _rows(batch, matched, detected.place, taker, judged, settings.background_iou)
     none = np.zeros(ranked.n_labels + 1, np.int64)
     tally = Ranked(
-        variants=_variants(n_points, marks),
+        variants=_variants(n_points, flags),
         start=none,
         score=np.zeros(0),
         datum=np.zeros(0, np.int32),
@@ -130,7 +130,7 @@ def count_points(
         gt_counted=bits,
         single=ranked.single,
     )
-    return PointCounts(marks, tally), frame
+    return PointCounts(flags, tally), frame
 
 
 def _layers(batch: Batch) -> tuple[KeypointLayer, KeypointLayer]:
@@ -143,8 +143,8 @@ def _layers(batch: Batch) -> tuple[KeypointLayer, KeypointLayer]:
     return mine, other
 
 
-def _variants(n_points: int, marks: tuple[str, ...]) -> Variants:
-    return Variants((0.0,), tuple((name, -np.inf, np.inf) for name in named(n_points, marks)))
+def _variants(n_points: int, flags: tuple[str, ...]) -> Variants:
+    return Variants((0.0,), tuple((name, -np.inf, np.inf) for name in named(n_points, flags)))
 
 
 def _detected_people(matched: Matched, threshold: float) -> tuple[FoundPoints, Array]:
@@ -193,9 +193,9 @@ def merge_points(parts: Sequence[PointCounts | None], merge: Any) -> PointCounts
     present = [part for part in parts if part is not None]
     if not present:
         return None
-    marks = present[0].marks
+    flags = present[0].marks
     most = max(len(part.ranked.variants.areas) for part in present)
-    variants = _variants(most // len(marks), marks)
+    variants = _variants(most // len(flags), flags)
     words = -(-most // BITS)
     padded = [
         msgspec.structs.replace(
@@ -209,4 +209,4 @@ def merge_points(parts: Sequence[PointCounts | None], merge: Any) -> PointCounts
         )
         for part in present
     ]
-    return PointCounts(marks, merge(padded))
+    return PointCounts(flags, merge(padded))

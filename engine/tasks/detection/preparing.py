@@ -111,7 +111,7 @@ class CentreLayer(GroundLayer, frozen=True):
             centre = side.numbers[row, :2]
             slack = half + 1e-12 * np.abs(centre)
             squares.append(np.concatenate([centre - slack, centre + slack], axis=1))
-        return _near(compared, squares, threads)
+        return _pairs(compared, squares, threads)
 
     def similarity(
         self, other: Any, rows: Array, other_rows: Array, crowd: Array, threads: Workers
@@ -120,7 +120,7 @@ class CentreLayer(GroundLayer, frozen=True):
         return similarity(ground_distance(self.numbers[rows], other.numbers[other_rows]))
 
 
-def _near(compared: Candidates, around: Sequence[Array], threads: Workers) -> tuple[Array, Array]:
+def _pairs(compared: Candidates, around: Sequence[Array], threads: Workers) -> tuple[Array, Array]:
     """Candidates whose boxes around them intersect."""
     ours, theirs = around
     wide = msgspec.structs.replace(compared, boxes=(ours, theirs), lowest=0.0)
@@ -153,7 +153,7 @@ class EventLayer(BoxLayer, frozen=True):
             reach = (0.5 * self.collar[0] + 1e-9 * np.abs(boxes[:, 0])) * (1 + 1e-9) + 1e-12
             onsets = [boxes[:, 0] - reach, np.zeros(reach.size), boxes[:, 0] + reach]
             around.append(np.stack([*onsets, np.ones(reach.size)], axis=1))
-        return _near(compared, around, threads)
+        return _pairs(compared, around, threads)
 
     def similarity(
         self, other: Any, rows: Array, other_rows: Array, crowd: Array, threads: Workers
@@ -161,9 +161,9 @@ class EventLayer(BoxLayer, frozen=True):
         """See :meth:`.layers.Layer.similarity`."""
         mine, theirs = self.boxes[rows], other.boxes[other_rows]
         allowed = np.maximum(self.collar[0], self.collar[1] * (theirs[:, 2] - theirs[:, 0]))
-        alike = np.abs(theirs[:, 0] - mine[:, 0]) <= self.collar[0]
-        alike &= np.abs(theirs[:, 2] - mine[:, 2]) <= allowed
-        return alike.astype(np.float64)
+        equal = np.abs(theirs[:, 0] - mine[:, 0]) <= self.collar[0]
+        equal &= np.abs(theirs[:, 2] - mine[:, 2]) <= allowed
+        return equal.astype(np.float64)
 
 
 def ground_distance(boxes: Array, others: Array) -> Array:
@@ -187,7 +187,7 @@ def as_solids(frame: pl.DataFrame, settings: Settings) -> Shapes:
     if settings.by_distance:
         layer = CentreLayer(ground.area, ground.corners, ground.pieces, boxes)
         return Shapes((layer,), hulls_of(corners), area)
-    if settings.alike == "bev":
+    if settings.iou_kind == "bev":
         return Shapes((ground,), hulls_of(corners), area)
     solid = SolidLayer(ground.area, ground.corners, ground.pieces, boxes[:, 2], boxes[:, 5])
     return Shapes((solid,), hulls_of(corners), area * boxes[:, 5])
@@ -195,7 +195,7 @@ def as_solids(frame: pl.DataFrame, settings: Settings) -> Shapes:
 
 # Heights and widths of images: as declared, else those of their masks, which must all agree.
 
-_SHOWN = 3
+_LISTED = 3
 
 
 def image_sizes(
@@ -234,15 +234,15 @@ def image_sizes(
 
 def _different(side: Drawn, wrong: Array, datum: Array, height: Array, width: Array) -> InputError:
     masks = side.masks
-    shown = [
+    first = [
         f"{side.objects.origin.describe(int(side.rows[i]))} is {masks.height[i]} x"
         f" {masks.width[i]}, its image {height[datum[i]]} x {width[datum[i]]}"
-        for i in wrong[:_SHOWN]
+        for i in wrong[:_LISTED]
     ]
     return InputError(
         f"{side.objects.side.replace('_', ' ')}: {count_of(wrong.size, 'mask')} whose size (height"
         f" x width) is not that of the image, or of other masks on it, first (rows count from 0):"
-        f" {'; '.join(shown)}. Masks of a datum must have one size: bring them to it, or write"
+        f" {'; '.join(first)}. Masks of a datum must have one size: bring them to it, or write"
         f" {option('convert_to', 'polygon')}.",
         code="sizes_differ",
         side=side.objects.side,
@@ -257,10 +257,10 @@ def _unknown(side: Drawn, rows: Array) -> InputError:
         for kind in (POLYGON, OBB, BOX)
         if (n := int((kinds == kind).sum()))
     ]
-    shown = [side.objects.origin.describe(row) for row in rows[:_SHOWN].tolist()]
+    first = [side.objects.origin.describe(row) for row in rows[:_LISTED].tolist()]
     return InputError(
         f"{side.objects.side.replace('_', ' ')}: {' and '.join(what)} to be rasterised on images"
-        f" of unknown size, first (rows count from 0): {'; '.join(shown)}. Give columns height and"
+        f" of unknown size, first (rows count from 0): {'; '.join(first)}. Give columns height and"
         f" width in {option('datums')}, or write {option('convert_to', 'polygon')} or"
         f" {option('iou_type', 'bbox')}.",
         code="image_size_missing",
@@ -305,7 +305,7 @@ def check_same_grid(sides: tuple[Objects, Objects], codes: tuple[Array, Array]) 
                 differences[first, grid] = first.differs(grid)
             if differences[first, grid]:
                 n += 1
-                if n <= _SHOWN:
+                if n <= _LISTED:
                     wrong.append(
                         f"{objects.origin.describe(row)} is {grid.describe()}, row"
                         f" {other.origin.number(first_row)} of the"
@@ -417,7 +417,7 @@ def compared(
     if target == BOX:
         return _boxes(frames, (sides[0], sides[1]), settings)
     if target == OBB:
-        if settings.alike == PROBIOU:
+        if settings.iou_kind == PROBIOU:
             frames.notes.append(_PROBIOU)
         ours, theirs = (as_quads(objects, settings) for objects in sides)
         return ours, theirs
@@ -491,10 +491,10 @@ def _boxes(
     regions: list[Array | None] = []
     for side, objects in zip(_SIDES, sides, strict=True):
         has_area = side == "ground_truths" and "area" in objects.frame.columns
-        wanted = settings.rules.region_areas and settings.ranged and not has_area
+        needed = settings.rules.region_areas and settings.ranged and not has_area
         areas = None
         if (objects.kind != BOX).any() or "xmin" not in objects.frame.columns:
-            boxes, areas = boxes_of(objects, areas=wanted)
+            boxes, areas = boxes_of(objects, areas=needed)
             setattr(frames, side, _with_boxes(objects.frame, boxes))
         regions.append(areas)
     shapes = _of_corners(frames, settings)

@@ -87,11 +87,11 @@ def _sigma(sigma: Sigma | None, n: int, label: Any) -> Array:
     if len(numbers) != n:
         whose = "" if isinstance(sigma, tuple) else f"{sigma or 'coco'}'s "
         fits = [name for name, sigmas in NAMED.items() if len(sigmas) == n]
-        ways = [option("keypoint_sigmas", name) for name in (*fits, EVEN, 0.05)]
+        forms = [option("keypoint_sigmas", name) for name in (*fits, EVEN, 0.05)]
         raise InputError(
             f"rows of label {label!r} have {n} keypoints, and keypoint_sigmas are"
-            f" {whose}{len(numbers)}. Write {n} numbers, or {', '.join(ways[:-1])} or one number"
-            f" for all such as {ways[-1]}."
+            f" {whose}{len(numbers)}. Write {n} numbers, or {', '.join(forms[:-1])} or one number"
+            f" for all such as {forms[-1]}."
         )
     return np.array(numbers, np.float64)
 
@@ -158,7 +158,7 @@ PROBIOU = "probiou"
 """Comparison of oriented boxes by ProbIoU."""
 
 _SINGLE = ("detectron2", "mmcv")  # IoU in single precision
-_ALIKE = (PROBIOU, "3d", "bev", DISTANCE)
+_FIXED = (PROBIOU, "3d", "bev", DISTANCE)
 """Comparisons with a fixed method in all dialects."""
 
 
@@ -173,12 +173,12 @@ class Settings(Aims, frozen=True, kw_only=True):
             every prediction.
         geometry: box, obb, polygon, mask, points or solid if requested; None to choose by the
             tables.
-        geometry_said: the option that requested it, for notes.
+        geometry_by: the option that requested it, for notes.
         boundary_ratio: None if boundaries are not compared.
         sigmas: of keypoints.
         mirrored: pairs of ``mirrored_keypoints``.
         angle: factor from angles to radians, clockwise as the image is seen.
-        alike: similarity of oriented boxes, or of 3-D ones.
+        iou_kind: similarity of oriented boxes, or of 3-D ones.
         box_bins: bins of calibration by position and size.
         label_ious: label -> the single threshold of its AP, the lowest being that of others; empty
             to use all thresholds.
@@ -197,7 +197,7 @@ class Settings(Aims, frozen=True, kw_only=True):
     spot_ious: tuple[float, ...]
     outcome_scores: tuple[float, ...]
     geometry: str | None = None
-    geometry_said: str = ""
+    geometry_by: str = ""
     invalid_polygons: str = "refuse"
     boundary_ratio: float | None = None
     sigmas: Sigmas = Sigmas()
@@ -206,7 +206,7 @@ class Settings(Aims, frozen=True, kw_only=True):
     mirrored: tuple[tuple[int, int], ...] | None = None
     background_iou: float = 0.1
     angle: float = 1.0
-    alike: str = "exact"
+    iou_kind: str = "exact"
     n_bins: int = 15
     box_bins: BoxBins = BoxBins(5, 5, 8)
     thresholds: LabelThresholds = ()
@@ -217,7 +217,7 @@ class Settings(Aims, frozen=True, kw_only=True):
     @property
     def by_distance(self) -> bool:
         """True if the distance of centres replaces IoU."""
-        return self.alike == DISTANCE
+        return self.iou_kind == DISTANCE
 
     def in_user_unit(self, iou: float) -> float:
         """Return a threshold in the user's unit: metres for distances."""
@@ -244,7 +244,7 @@ class Settings(Aims, frozen=True, kw_only=True):
         thresholds = self.iou_thresholds
         return tuple(map(self.in_user_unit, thresholds)) if self.by_distance else thresholds
 
-    def shown(self, iou: Array) -> Array:
+    def in_user_units(self, iou: Array) -> Array:
         """Return IoUs in the user's unit, float64 [k]; metres if distances are compared.
 
         For dialects with single-precision IoU, the increment that the layer adds for thresholds is
@@ -252,7 +252,7 @@ class Settings(Aims, frozen=True, kw_only=True):
         """
         if self.by_distance:
             return metres(iou)
-        return iou.astype(np.float32).astype(np.float64) if self.alike in _SINGLE else iou
+        return iou.astype(np.float32).astype(np.float64) if self.iou_kind in _SINGLE else iou
 
     @property
     def ranged(self) -> bool:
@@ -298,26 +298,26 @@ def _derive_thresholds(values: dict[str, Any], options: Options, rules: Detectio
     """Check thresholds; distances become similarities, and hits at them are exact."""
     far = options.iou_type == DISTANCE
     limits = Range(0, FARTHEST, above=True) if far else POSITIVE_SHARE
-    thresholds, shown = values["iou_thresholds"], values["iou_thresholds_to_return"]
+    thresholds, shared = values["iou_thresholds"], values["iou_thresholds_to_return"]
     at, background = values["pr_curve_iou_threshold"], values["background_iou"]
     limits.check("iou_thresholds", *thresholds)
     limits.check("pr_curve_iou_threshold", at)
     (limits if far else INSIDE).check("background_iou", background)
     if far:
-        thresholds, shown = _similarities(thresholds), _similarities(shown)
+        thresholds, shared = _similarities(thresholds), _similarities(shared)
         at, background = float(similarity(at)), float(similarity(background))
     thresholds = tuple(_reached(iou, rules) for iou in thresholds)
     if options.iou_thresholds_to_return is not None:
-        shown = chosen_thresholds(shown, thresholds)
+        shared = chosen_thresholds(shared, thresholds)
     elif far or options.iou_thresholds is not None:
-        shown = thresholds
+        shared = thresholds
     else:
-        shown = chosen_thresholds(shown, thresholds, strict=False)
+        shared = chosen_thresholds(shared, thresholds, strict=False)
     at = (*chosen_thresholds((at,), thresholds, strict=False), _reached(at, rules))[0]
     label_ious = {} if options.iou_thresholds else rules.label_ious
     values.update(
         iou_thresholds=thresholds,
-        iou_thresholds_to_return=shown,
+        iou_thresholds_to_return=shared,
         pr_curve_iou_threshold=at,
         background_iou=background,
         label_ious={label: _reached(iou, rules) for label, iou in label_ious.items()},
@@ -363,10 +363,10 @@ def _derive_geometry(values: dict[str, Any], options: Options, dialect: Dialect)
     """Check options of geometry together; add what is compared, and how."""
     kind, rules = options.iou_type, dialect.rules
     if (kind or "bbox") not in rules.compares:
-        ways = " or ".join(option("iou_type", name) for name in rules.compares)
+        names = " or ".join(option("iou_type", name) for name in rules.compares)
         chosen = option("iou_type", kind) if kind else "no iou_type"
         raise OptionError(
-            f"dialect {dialect.name} and {chosen}: write {ways}, or another dialect.",
+            f"dialect {dialect.name} and {chosen}: write {names}, or another dialect.",
             code="options_conflict",
             options=["dialect", "iou_type"],
         )
@@ -379,7 +379,7 @@ def _derive_geometry(values: dict[str, Any], options: Options, dialect: Dialect)
             options=["iou_type", "convert_to"],
         )
     choices = {"iou_type": kind, "convert_to": options.convert_to}
-    asked = [option(name, value) for name, value in choices.items() if value is not None]
+    given = [option(name, value) for name, value in choices.items() if value is not None]
     mirrored = options.mirrored_keypoints
     pairs: list[tuple[str, tuple[int, ...]]]
     pairs = [("mirrored_keypoints", pair) for pair in (mirrored or {}).items()]
@@ -390,8 +390,8 @@ def _derive_geometry(values: dict[str, Any], options: Options, dialect: Dialect)
             raise invalid(name, list(pair), "write two keypoints, counted from 1.")
     values.update(
         geometry=by_type or by_name,
-        geometry_said=f"asked for by {' and '.join(asked)}" if asked else "",
-        alike=kind if kind in _ALIKE else rules.alike,
+        geometry_by=f"asked for by {' and '.join(given)}" if given else "",
+        iou_kind=kind if kind in _FIXED else rules.iou_kind,
         angle=ANGLES.get(options.angle_format or "", 1.0),
         boundary_ratio=values["boundary_ratio"] if kind == "boundary" else None,
         sigmas=read_sigmas(values["keypoint_sigmas"]),

@@ -48,9 +48,9 @@ from ..task import (
     any_of,
 )
 from .detailed import examples_frame
-from .dialects import ANGLES, FOUND, NEEDS, OF_FOUND, PCKH, READS, SINGLE_KEYPOINTS, DetectionRules
+from .dialects import ANGLES, HITS, NEEDS, OF_HITS, PCKH, READS, SINGLE_KEYPOINTS, DetectionRules
 from .encode import Side, angles_unknown, encode_batch
-from .errors import MISS, beside, errors_frame, label_errors_frame
+from .errors import MISS, errors_frame, label_errors_frame, views
 from .geometry import POINTS, SOLID
 from .metrics.calibration import curve_of
 from .overlaps import find_facts, find_pairs, label_of
@@ -72,7 +72,7 @@ from .tallies import (
 # Contents of single images: boxes and their outcomes.
 
 _ORDER = ("missed", "fp", "tp", "ignored")
-_TOGETHER = 1_000  # points of all outlines of an image
+_MAX_POINTS = 1_000  # points of all outlines of an image
 _FEWEST = 16  # of one of them
 
 
@@ -87,36 +87,36 @@ def contents(
     matched, overlaps = match_batch(batch, settings, frozenset({"spot_ious", "outcomes"}), workers)
     pairs = find_pairs(matched, batch.labels, len(batch.datums), iou, workers, overlaps)
     facts, ranked = find_facts(matched, pairs, iou), matched.ranked
-    shown = np.flatnonzero(ranked.score >= ranked.comparable(lowest))
+    drawn = np.flatnonzero(ranked.score >= ranked.comparable(lowest))
     missed = np.flatnonzero(
         facts.gt_regular & ((facts.gt_taker < 0) | (facts.gt_taken < ranked.comparable(lowest)))
     )
-    outcome = np.select([facts.hit, facts.ignored], [2, 3], default=1)[shown]
+    outcome = np.select([facts.hit, facts.ignored], [2, 3], default=1)[drawn]
     kind = np.r_[outcome, np.zeros(missed.size, np.int64)]
-    score = np.r_[ranked.score[shown], np.full(missed.size, np.nan)]
-    datum = np.r_[ranked.datum[shown], ranked.gt_datum[missed]]
-    label = np.r_[label_of(ranked.start)[shown], label_of(ranked.gt_start)[missed]]
+    score = np.r_[ranked.score[drawn], np.full(missed.size, np.nan)]
+    datum = np.r_[ranked.datum[drawn], ranked.gt_datum[missed]]
+    label = np.r_[label_of(ranked.start)[drawn], label_of(ranked.gt_start)[missed]]
     corners = np.concatenate(
         [
-            batch.predictions.boxes(ranked.row[shown]),
+            batch.predictions.boxes(ranked.row[drawn]),
             batch.ground_truths.boxes(ranked.gt_row[missed]),
         ]
     )
-    row = np.r_[ranked.row[shown], ranked.gt_row[missed]]
+    row = np.r_[ranked.row[drawn], ranked.gt_row[missed]]
     order = np.lexsort((np.arange(kind.size), -np.nan_to_num(score), kind, datum))
     sides = batch.predictions, batch.ground_truths
     code = {str(one): i for i, one in enumerate(batch.datums.id.to_list())}
     out: list[Content | None] = []
     for one in ids:
         places = order[datum[order] == code[one]] if one in code else order[:0]
-        most = min(MOST_POINTS, max(_FEWEST, _TOGETHER // max(1, min(places.size, MOST_BOXES))))
+        most = min(MOST_POINTS, max(_FEWEST, _MAX_POINTS // max(1, min(places.size, MOST_BOXES))))
         boxes = [
             Box(
                 label=called(batch.labels.frame, int(label[at])),
                 outcome=_ORDER[kind[at]],
                 score=None if np.isnan(score[at]) else float(score[at]),
                 corners=tuple(corners[at].tolist()),
-                rings=_outline(sides[int(at >= shown.size)], int(row[at]), most),
+                rings=_outline(sides[int(at >= drawn.size)], int(row[at]), most),
             )
             for at in places[:MOST_BOXES].tolist()
         ]
@@ -383,13 +383,13 @@ def view(
         interpolation=how,
         caps=np.array(settings.max_detections or (_NO_CAP,), np.int64),
         crossed=tallies.crossed,
-        tallies=beside(tallies.errors, rules, how)
+        tallies=views(tallies.errors, rules, how)
         | (
             {}
             if tallies.points is None
             else {SINGLE_KEYPOINTS: RankedAside(tallies.points.ranked, how)}
         )
-        | ({} if tallies.found is None else {FOUND: RankedAside(tallies.found, how)}),
+        | ({} if tallies.found is None else {HITS: RankedAside(tallies.found, how)}),
         group=group,
         n_groups=n_groups,
         weights=weights,
@@ -600,7 +600,7 @@ def _ordered(ranked: Ranked, sign: float) -> Ranked:
     return msgspec.structs.replace(ranked, **{**moved, "tie": tie[order]})
 
 
-def _looked_at(ranked: Ranked | RankedRun) -> tuple[bool, bool]:
+def _ties(ranked: Ranked | RankedRun) -> tuple[bool, bool]:
     """Return whether a label has equal scores, and whether hits at IoU thresholds are then nested.
 
     Rows with the most hits come first.
@@ -623,12 +623,12 @@ def _looked_at(ranked: Ranked | RankedRun) -> tuple[bool, bool]:
     return tied, nested
 
 
-def _bound(settings: Settings, facts: Facts, ends: Sequence[Tallies]) -> Bound | None:
+def _bound(settings: Settings, facts: Facts, extremes: Sequence[Tallies]) -> Bound | None:
     within = facts["within"]
-    looked = [_looked_at(one.ranked) for one in ends[1::2]]
-    if not within and not any(tied for tied, _ in looked):
+    ties = [_ties(one.ranked) for one in extremes[1::2]]
+    if not within and not any(tied for tied, _ in ties):
         return None
-    nested = all(one for _, one in looked)
+    nested = all(one for _, one in ties)
 
     def bound(metric: str) -> str:
         exact = not within and (metric in _COUNTED or (nested and metric in _PRECISIONS))
@@ -648,7 +648,7 @@ LIMITS = (
         facts=_facts,
         whole=any_of,
         settings=lambda settings, facts: (settings,) * (4 if facts["within"] else 2),
-        ends=_extremes,
+        extremes=_extremes,
         bound=_bound,
     ),
     Limit(
@@ -657,8 +657,8 @@ LIMITS = (
         facts=lambda frames, settings: None if settings.cap is None else {},
         whole=any_of,
         settings=_free,
-        ends=lambda given: iter([given.run(given.frames, *_free(given.settings, given.facts))]),
-        bound=lambda settings, facts, ends: lambda metric: EXACT,
+        extremes=lambda given: iter([given.run(given.frames, *_free(given.settings, given.facts))]),
+        bound=lambda settings, facts, extremes: lambda metric: EXACT,
     ),
 )
 
@@ -667,33 +667,33 @@ LIMITS = (
 
 
 def fit(
-    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
+    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, requested: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
-    """Return the metrics that the tables support; see :func:`_lacking`.
+    """Return the metrics that the tables support; see :func:`_missing`.
 
     Raises:
         InputError: no requested metric is supported; area ranges while some images have no size.
     """
     _hold_areas(frames, settings)
     fitting, reasons, notes = metrics, [], []
-    for kind, needs, why in _lacking(frames, settings):
+    for kind, needs, why in _missing(frames, settings):
         left = [one for one in fitting if needs & {*one.needs}]
         if left:
             fitting = tuple(one for one in fitting if one not in left)
             names = ", ".join(one.name for one in left)
             reasons.append(f"{names}: {why}.")
             notes.append(Note(kind, f"{names} skipped: {why}."))
-    if asked_for and reasons and not fitting:
+    if requested and reasons and not fitting:
         raise InputError(
             " ".join(reasons), code="metric_unfit", metrics=[one.name for one in metrics]
         )
-    if not asked_for:  # no notes on metrics outside every default set
+    if not requested:  # no notes on metrics outside every default set
         kinds = {"without_columns"} if settings.by_distance else {"without_all_sizes"}
         notes = [one for one in notes if one.kind in kinds]
     return (fitting, notes) if fitting else (metrics, [])
 
 
-def _lacking(frames: Frames, settings: Settings) -> Iterator[tuple[str, frozenset[str], str]]:
+def _missing(frames: Frames, settings: Settings) -> Iterator[tuple[str, frozenset[str], str]]:
     """Yield the missing columns of the tables: kind of note, needs that require it, and advice."""
     if not settings.has_overall_range:
         why = f"area_ranges {[name for name, _, _ in settings.areas]}: {NO_OVERALL_RANGE}"
@@ -712,7 +712,7 @@ def _lacking(frames: Frames, settings: Settings) -> Iterator[tuple[str, frozense
         yield "without_sizes", frozenset({PLACES}), f"{why} {option('datums')}"
     if settings.rules.linear is None:
         why = f"they are of dialect nuscenes: write {option('iou_type', DISTANCE)} with it"
-        yield "without_errors", frozenset({OF_FOUND}), why
+        yield "without_errors", frozenset({OF_HITS}), why
     sides = frames.predictions, frames.ground_truths
     why = "" if settings.rules.positions else "it is of dialect kitti"
     if settings.geometry == SOLID:
@@ -759,8 +759,8 @@ def needs_all_rows(
         options: ``convert_to`` or ``iou_type`` fix the geometry.
     """
     names = {name for side in ready.sides.values() for name in side.naming.exprs}
-    asked = options.convert_to is not None or options.iou_type is not None
-    if asked or not names & set(GEOMETRY_NAMES):
+    given = options.convert_to is not None or options.iou_type is not None
+    if given or not names & set(GEOMETRY_NAMES):
         return ""
     return (
         "the compared geometry of polygons and masks depends on all rows; write"
@@ -811,7 +811,7 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
     what = "metres" if settings.by_distance else "IoU"
     areas = ", ".join(name or "any size" for name, _, _ in settings.areas)
     passes = len(grid.words)
-    geometry = settings.geometry_said or "the most detailed that every row of both sides has"
+    geometry = settings.geometry_by or "the most detailed that every row of both sides has"
     lines = [
         "encode    ids and labels to codes; rows by label, then datum",
         f"geometry  {_GEOMETRY[settings.geometry]}, {geometry}",

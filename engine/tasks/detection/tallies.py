@@ -35,7 +35,7 @@ from ...tallies.units import ranked_by_rank
 from ..encoding import Workers, declared_sizes, truth_of_labels
 from ..scores import check_probabilities, limits_of, notes_of
 from .detailed import Examples, detailed_examples, merge_examples
-from .dialects import ANGLES, ERRORS, OF_FOUND, DetectionRules
+from .dialects import ANGLES, ERRORS, OF_HITS, DetectionRules
 from .dialects import NEEDS as OF_POINTS
 from .encode import Batch, Side, encode_batch
 from .errors import Errors, find_label_errors, in_order, in_the_input, merge_errors, merge_rows
@@ -157,7 +157,7 @@ def _other(side: Side, other: Side, rows: Array, truths: Array) -> Array:
 
 PLACES = "places"
 """Need of every prediction's position and size in its image."""
-_SHOWN = 3
+_LISTED = 3
 
 
 def placed(frames: Frames, batch: Batch, matched: Matched, settings: Settings) -> Matched:
@@ -174,10 +174,10 @@ def placed(frames: Frames, batch: Batch, matched: Matched, settings: Settings) -
     sizes = declared_sizes(frames, batch.datums)[ranked.datum]
     unknown = np.unique(ranked.datum[sizes[:, 0] == 0])
     if unknown.size:
-        shown = [batch.datums.id[int(code)] for code in unknown[:_SHOWN]]
+        framed = [batch.datums.id[int(code)] for code in unknown[:_LISTED]]
         raise InputError(
             f"calibration by position and size: {count_of(unknown.size, 'datum')} with predictions"
-            f" and without height and width, first: {listing(shown, unknown.size)}. Give all of"
+            f" and without height and width, first: {listing(framed, unknown.size)}. Give all of"
             f" them in {option('datums')}, or remove these metrics.",
             code="image_size_missing",
             count=unknown.size,
@@ -213,14 +213,14 @@ def taking_part(
         mask = _is_area(ours.area)
     if batch.listed is not None:
         of = batch.listed
-        looked_for, lenient = judged(
+        checked, lenient = judged(
             (ours.start, ours.datum),
             (theirs.start, theirs.datum),
             (of.start, of.datum),
             (of.checked, of.partial),
             len(batch.datums),
         )
-        mask &= looked_for
+        mask &= checked
     left = int(mask.size - mask.sum()), int(sides[1].row.size - theirs.row.size)
     if rules.most_of_label:  # they count towards the cap, but never match
         return (ours, theirs), lenient | ~mask, left
@@ -260,7 +260,7 @@ NO_OVERALL_RANGE = (
     "detailed curves, confusion matrix, outcomes, PCK and single datums are over all sizes; add a"
     " range called 'all', such as 'all': (0, 1e10)"
 )
-_AT_SPOTS = _OVERLAPPING - {"detailed"}
+_AT_IOUS = _OVERLAPPING - {"detailed"}
 _ERRORS = frozenset({"errors", "shown errors"})
 _BELOW = _ERRORS | {"label errors"}
 """Needs that require overlaps from the background IoU on."""
@@ -331,15 +331,15 @@ def truth(tallies: Tallies) -> Array:
 def variants(settings: Settings, needs: frozenset[str]) -> Variants:
     """IoU thresholds and area ranges that the needs name."""
     sources = settings.ious_of_needs.items()
-    wanted = {iou for need, ious in sources if need in needs for iou in ious}
-    wanted |= {*pairing(settings, needs)}
-    return Variants(tuple(sorted(wanted)) or settings.iou_thresholds, settings.areas)
+    values = {iou for need, ious in sources if need in needs for iou in ious}
+    values |= {*pairing(settings, needs)}
+    return Variants(tuple(sorted(values)) or settings.iou_thresholds, settings.areas)
 
 
 def _overlap_ious(settings: Settings, needs: frozenset[str]) -> tuple[float, ...]:
     """IoU thresholds at which overlaps across labels count."""
     return (
-        *(settings.spot_ious if needs & _AT_SPOTS else ()),
+        *(settings.spot_ious if needs & _AT_IOUS else ()),
         *((settings.pr_curve_iou_threshold,) if "detailed" in needs else ()),
     )
 
@@ -470,7 +470,7 @@ def tally(
                 overlap_pairs,
                 settings,
                 threads,
-                shown="shown errors" in needs,
+                framed="shown errors" in needs,
             )
             errors = msgspec.structs.replace(
                 errors, frame=in_the_input(errors.frame, batch.predictions.rows)
@@ -512,7 +512,7 @@ def tally(
         in_words = in_order(_in_user_units(errors.frame, settings))
         errors = msgspec.structs.replace(errors, frame=in_words)
     true_positives = None
-    if OF_FOUND in needs:
+    if OF_HITS in needs:
         true_positives = true_positive_rows(batch, matched, settings)
     sides_of = batch.predictions, batch.ground_truths
     return Tallies(
@@ -539,7 +539,7 @@ def _in_user_units(frame: pl.DataFrame, settings: Settings) -> pl.DataFrame:
     names = dict(zip(thresholds, map(settings.in_user_unit, thresholds), strict=True))
     return frame.with_columns(
         pl.col("iou_threshold").replace_strict(names, return_dtype=pl.Float64),
-        pl.Series("iou", settings.shown(frame["iou"].to_numpy()), nan_to_null=True),
+        pl.Series("iou", settings.in_user_units(frame["iou"].to_numpy()), nan_to_null=True),
     )
 
 
@@ -588,12 +588,12 @@ def match_batch(
         sides = ours, sides[1]
     sides, lenient, left = taking_part(batch, sides, settings.rules)
     lowest = min((*overlap_ious, *grid.thresholds, _lowest(settings, needs)))
-    matches_anew = settings.rules.matching == "anew"
+    rematches = settings.rules.matching == "anew"
     overlap_pairs = _shape_overlaps(
-        batch, sides, settings, lowest, threads, bool(overlap_ious) or matches_anew
+        batch, sides, settings, lowest, threads, bool(overlap_ious) or rematches
     )
     lap("near")
-    if matches_anew:
+    if rematches:
         assert overlap_pairs is not None
         share = in_regions(batch, sides[0], lowest, threads)
         rules, turned = settings.rules, ANGLES in needs
@@ -609,7 +609,7 @@ def match_batch(
         grid,
         settings.cap,
         threads,
-        taker=bool(needs & (_OVERLAPPING | OF_POINTS | {OF_FOUND})),
+        taker=bool(needs & (_OVERLAPPING | OF_POINTS | {OF_HITS})),
         took=took,
         pairs=_select_same_label(overlap_pairs, sides, settings.rules),
         lenient=lenient,
@@ -646,14 +646,14 @@ def _in_the_input(ranked: Ranked, sides: tuple[Side, Side]) -> Ranked:
     )
 
 
-def _alike(parts: Sequence[Tallies]) -> list[Tallies]:
+def _common(parts: Sequence[Tallies]) -> list[Tallies]:
     """Drop fields missing from some parts: compared runs may differ in metrics."""
-    lone = [
+    gaps = [
         name
         for name in ("crossed", "examples", "outcomes", "errors", "label_errors", "found")
         if any(getattr(part, name) is None for part in parts)
     ]
-    return [msgspec.structs.replace(part, **dict.fromkeys(lone)) for part in parts]
+    return [msgspec.structs.replace(part, **dict.fromkeys(gaps)) for part in parts]
 
 
 def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
@@ -665,7 +665,7 @@ def merge(parts: Sequence[Tallies], settings: Settings) -> Tallies:
     Raises:
         InputError: parts are incompatible.
     """
-    parts = _alike(parts)
+    parts = _common(parts)
     datums, of_datum = merge_datums([part.datums for part in parts])
     labels, of_label = merge_labels([part.labels for part in parts])
     before = _before(parts)

@@ -182,13 +182,13 @@ _RAGAS_WORDS = {
     for need, words in _STANDARD.items()
 }
 
-_YES_ALONE = Words(counts={"yes": 1.0}, other=0.0)
-_NO_ALONE = Words(counts={"no": 1.0}, other=0.0)
+_ONLY_YES = Words(counts={"yes": 1.0}, other=0.0)
+_ONLY_NO = Words(counts={"no": 1.0}, other=0.0)
 _DECIDED = ("borderline", "idk")
 _DEEPEVAL_WORDS: dict[str, Words] = {
     **_STANDARD,
     **dict.fromkeys(
-        ("bias", "toxicity", "context_precision", "context_recall", "context_relevance"), _YES_ALONE
+        ("bias", "toxicity", "context_precision", "context_recall", "context_relevance"), _ONLY_YES
     ),
     "answer_relevance": Words(counts={"no": 0.0}, other=1.0),
     "faithfulness": Words(counts={"no": 0.0}, other=1.0, ambiguous=("idk",)),
@@ -265,8 +265,8 @@ DIALECTS = of_task(
                 **_DEEPEVAL_WORDS,
                 "answer_relevance": _PASSING,
                 "faithfulness": msgspec.structs.replace(_PASSING, ambiguous=_DECIDED),
-                "bias": _NO_ALONE,
-                "toxicity": _NO_ALONE,
+                "bias": _ONLY_NO,
+                "toxicity": _ONLY_NO,
                 "hallucination": Words(counts={"yes": 1.0, "agrees": 1.0}, other=0.0),
             },
             empty={

@@ -34,7 +34,7 @@ from .metrics import NOT_JUDGED, SCORED, Measure, kinds_of
 NO_VERDICT, WRONG_WORD = "no_verdict", "wrong_vocabulary"
 MISSING, EXTRA, UNLIKE = "missing_verdicts", "extra_verdicts", "items_differ"
 
-TOLD = {
+FLAWS = {
     NO_VERDICT: "A row has no verdict",
     WRONG_WORD: "A verdict is not a word of its metric",
     MISSING: "There are fewer verdicts than items",
@@ -44,7 +44,7 @@ TOLD = {
 """Kinds of error visible in the table -> sentence about the datums."""
 
 NAMED = 5  # datums in a note
-SHOWN = 4  # rows of repeated verdicts
+LISTED = 4  # rows of repeated verdicts
 LOST = 0.1  # share of a metric's datums without a value from which unknown words are a warning
 
 
@@ -61,7 +61,7 @@ class Some(msgspec.Struct):
     judgments: int = 0
 
 
-class Strange(msgspec.Struct):
+class Unknown(msgspec.Struct):
     """An unknown word of a metric.
 
     Attributes:
@@ -99,8 +99,8 @@ class Findings(msgspec.Struct):
         wrong_step: first row whose step its metric does not have, and the message.
         spelled: distinct metric and step as written, need and part, of verdicts.
         again: number of rows with a repeated verdict.
-        repeated: the first of them, ``SHOWN`` at most.
-        kinds: kind of error of ``TOLD`` -> datums.
+        repeated: the first of them, ``LISTED`` at most.
+        kinds: kind of error of ``FLAWS`` -> datums.
         strange: metric as written -> word -> its first occurrence.
         apart: need -> datums with judgments that did not vote.
         standings: need -> status -> number of datums.
@@ -112,7 +112,7 @@ class Findings(msgspec.Struct):
     again: int = 0
     repeated: list[Again] = []
     kinds: dict[str, Some] = {}
-    strange: dict[str, dict[str, Strange]] = {}
+    strange: dict[str, dict[str, Unknown]] = {}
     apart: dict[str, Some] = {}
     standings: dict[str, dict[str, int]] = {}
 
@@ -131,7 +131,7 @@ def merge_findings(parts: Sequence[Findings]) -> Findings:
         spelled=[*spelled],
         again=sum(part.again for part in parts),
         repeated=nsmallest(
-            SHOWN,
+            LISTED,
             (one for part in parts for one in part.repeated),
             key=lambda one: (one.place, one.row),
         ),
@@ -158,8 +158,8 @@ def _datums(parts: Iterable[Mapping[str, Some]]) -> dict[str, Some]:
     return total
 
 
-def _first(parts: Iterable[Mapping[str, Mapping[str, Strange]]]) -> dict[str, dict[str, Strange]]:
-    first: dict[str, dict[str, Strange]] = {}
+def _first(parts: Iterable[Mapping[str, Mapping[str, Unknown]]]) -> dict[str, dict[str, Unknown]]:
+    first: dict[str, dict[str, Unknown]] = {}
     for part in parts:
         for name, words in part.items():
             seen = first.setdefault(name, {})
@@ -180,14 +180,14 @@ def refuse(findings: Findings) -> None:
         {(need, part) for *_, need, part in findings.spelled}
     ):
         return
-    shown = [
+    first = [
         f"{one.row} (metric {one.metric!r}" + (f", step {one.step!r})" if one.step else ")")
         for one in findings.repeated
     ]
-    more = ", ..." if findings.again > len(shown) else ""
+    more = ", ..." if findings.again > len(first) else ""
     raise InputError(
         f"columns 'metric' and 'step': {count_of(findings.again, 'row')} of which another has the"
-        f" same verdict by another spelling, in rows {', '.join(shown)}{more}. Each verdict may"
+        f" same verdict by another spelling, in rows {', '.join(first)}{more}. Each verdict may"
         f" appear once; several judgments of one item are distinguished by judgment_index.",
         code="repeated_values",
         column="step",
@@ -203,7 +203,7 @@ def notes(findings: Findings, settings: Settings) -> list[Note]:
             f"{words} in {_of(findings.kinds[kind])}: an error, not a score.",
             findings.kinds[kind].n,
         )
-        for kind, words in TOLD.items()
+        for kind, words in FLAWS.items()
         if kind in findings.kinds
     ]
     result += [_of_words(name, findings, settings) for name in sorted(findings.strange)]
@@ -305,7 +305,7 @@ class Batch(msgspec.Struct):
         meaning: distinct combinations of words: ``code``, ``need`` str, ``part`` str, ``count``
             float64 (value of the verdict, null if none), ``kind`` str (kind of error, else null),
             ``none`` str (the empty part, else null).
-        found: findings on words and spellings; rows with an unknown step are not in ``rows``.
+        findings: findings on words and spellings; rows with an unknown step are not in ``rows``.
         row: int64 [n_datums], first row of each datum in the table, -1 for none; None if row i is
             datum i.
         height: rows of the table; None if ``row`` counts from the first row of the whole input.
@@ -314,7 +314,7 @@ class Batch(msgspec.Struct):
     datums: Datums
     rows: pl.DataFrame
     meaning: pl.DataFrame
-    found: Findings
+    findings: Findings
     row: Array | None
     height: int | None
 
@@ -384,7 +384,7 @@ def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> B
         distinct.select(*_KEY, code), on=_KEY, how="inner", nulls_equal=True, maintain_order="left"
     )
     _find_repeats(rows, meaning, read, datums, findings)
-    findings.strange = _strange(read)
+    findings.strange = _unknown(read)
     rows = rows[_ROWS]
     if rows["item"].null_count():
         # Verdicts without an index are counted in the order of their rows.
@@ -419,15 +419,15 @@ _MEANING = {
 }
 
 
-def _strange(read: Sequence[_Read]) -> dict[str, dict[str, Strange]]:
+def _unknown(read: Sequence[_Read]) -> dict[str, dict[str, Unknown]]:
     """Return unknown words of verdicts by metric; error rows may have no word."""
-    strange: dict[str, dict[str, Strange]] = {}
+    unknown: dict[str, dict[str, Unknown]] = {}
     for one in sorted(read, key=lambda one: one.row):
         usual = (one.status or "").strip().lower() in ("", *OK)
         if one.kind == WRONG_WORD and one.verdict is not None and usual:
-            first = Strange(one.row, one.need, one.part)
-            strange.setdefault(one.metric, {}).setdefault(one.verdict, first)
-    return strange
+            first = Unknown(one.row, one.need, one.part)
+            unknown.setdefault(one.metric, {}).setdefault(one.verdict, first)
+    return unknown
 
 
 def _find_repeats(
@@ -460,7 +460,7 @@ def _find_repeats(
     findings.again = again.height
     findings.repeated = [
         Again((datums.id[datum], *place), row, metric, step)
-        for datum, *place, row, metric, step in again.head(SHOWN)
+        for datum, *place, row, metric, step in again.head(LISTED)
         .select(*key, "row", "metric", "step")
         .iter_rows()
     ]

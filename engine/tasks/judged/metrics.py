@@ -41,7 +41,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
         listed: parts for which the table only needs the negative verdicts.
         ranked: verdicts are by rank, over all ground truths at once.
         single: exactly one verdict per datum, whose count is the value.
-        spared: mode of FactualCorrectness -> parts that it does not use.
+        unused: mode of FactualCorrectness -> parts that it does not use.
     """
 
     parts: tuple[str, ...] = ("verdicts",)
@@ -52,16 +52,16 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
     listed: tuple[str, ...] = ()
     ranked: bool = False
     single: bool = False
-    spared: dict[str, tuple[str, ...]] = {}
+    unused: dict[str, tuple[str, ...]] = {}
 
     def required(self, settings: Settings) -> tuple[str, ...]:
         """Return the parts required for a value, since their absence would look like 0."""
-        spared = (*self.listed, *self.spared_by(settings))
-        return tuple(part for part in self.parts if part not in spared)
+        unused = (*self.listed, *self.unused_by(settings))
+        return tuple(part for part in self.parts if part not in unused)
 
-    def spared_by(self, settings: Settings) -> tuple[str, ...]:
+    def unused_by(self, settings: Settings) -> tuple[str, ...]:
         """Return the parts that this run does not use."""
-        return self.spared.get(settings.mode, ())
+        return self.unused.get(settings.mode, ())
 
 
 def share(counts: Counts, settings: Settings) -> Array:
@@ -410,7 +410,7 @@ _RAGAS_METRICS = (
             empties=("response", "reference", "claims", "references"),
             whole=("claims", "references"),
             formula=factual_correctness,
-            spared={"precision": ("reference",)},
+            unused={"precision": ("reference",)},
         ),
         definition="F-beta, precision or recall of claims: TP and FP of the response's, FN of the"
         " reference's missing in the response; highest over references",

@@ -30,9 +30,9 @@ from ..task import FittedByRows, Sample, Task
 from .dialects import Settings
 from .encode import (
     EXTRA,
+    FLAWS,
     MISSING,
     NAMED,
-    TOLD,
     UNLIKE,
     Batch,
     Findings,
@@ -92,7 +92,7 @@ def voted(rows: pl.DataFrame, *, most: bool) -> tuple[pl.DataFrame, pl.DataFrame
         .join(parts, on=["need", "of"], how="left", maintain_order="left")
         .with_columns(pl.col("listed").fill_null(False))
     )
-    alike, other = keyed, keyed.clear()
+    same, other = keyed, keyed.clear()
     # No scope: there was no item to judge, for any part.
     real = pl.col("scope").is_not_null()
     if keyed["scope"].null_count():
@@ -103,15 +103,15 @@ def voted(rows: pl.DataFrame, *, most: bool) -> tuple[pl.DataFrame, pl.DataFrame
             .otherwise(pl.col("none").unique().sort().str.join("+"))
             .alias("verdicts"),
         )
-        alike, other = _of_the_same(keyed, stances, _WHERE, pl.col("wanted") != "", most)
-    counted = alike.filter(real, ~pl.col("listed"))
+        same, other = _of_the_same(keyed, stances, _WHERE, pl.col("wanted") != "", most)
+    counted = same.filter(real, ~pl.col("listed"))
     lengths = counted.group_by(*_WHERE, "scope", "judgment").agg(
         pl.col("kind").is_null().any().alias("usable"),
         pl.col("none").null_count().alias("verdicts"),
     )
-    alike, longer = _of_the_same(alike, lengths, [*_WHERE, "scope"], pl.col("wanted") == 0, most)
+    same, longer = _of_the_same(same, lengths, [*_WHERE, "scope"], pl.col("wanted") == 0, most)
     undecided = pl.concat([other, longer]).filter(pl.col("kind").is_null())
-    sound = alike.filter(pl.col("kind").is_null())
+    sound = same.filter(pl.col("kind").is_null())
     votes = (
         sound.group_by([*_ITEM, "none", "count"], maintain_order=True)
         .agg(pl.len().alias("votes"), pl.all().exclude(*_ITEM, "none", "count").first())
@@ -119,11 +119,11 @@ def voted(rows: pl.DataFrame, *, most: bool) -> tuple[pl.DataFrame, pl.DataFrame
         .unique([*_ITEM, "none"], keep="first", maintain_order=True)
     )
     votes = _carried(votes, sound)
-    lone = alike.filter(pl.col("kind").is_not_null()).join(
+    failed = same.filter(pl.col("kind").is_not_null()).join(
         sound.select(_ITEM).unique(), on=_ITEM, how="anti"
     )
-    lone = lone.unique(_ITEM, keep="first", maintain_order=True)
-    chosen = pl.concat([votes.select(rows.columns), lone.select(rows.columns)]).sort("row")
+    failed = failed.unique(_ITEM, keep="first", maintain_order=True)
+    chosen = pl.concat([votes.select(rows.columns), failed.select(rows.columns)]).sort("row")
     return chosen, undecided.select(rows.columns)
 
 
@@ -143,7 +143,7 @@ def _of_the_same(
     Returns:
         kept rows, and the others. If there was no item to judge, failures are removed, too.
     """
-    wanted = (
+    majority = (
         verdicts.filter("usable")
         .group_by(*of, "verdicts")
         .agg(pl.len().alias("votes"), pl.col("judgment").min().alias("first"))
@@ -152,7 +152,7 @@ def _of_the_same(
         .select(*of, pl.col("verdicts").alias("wanted"))
     )
     other = (
-        verdicts.join(wanted, on=of)
+        verdicts.join(majority, on=of)
         .filter(pl.when("usable").then(pl.col("verdicts") != pl.col("wanted")).otherwise(nothing))
         .select(*of, "judgment")
     )
@@ -188,9 +188,9 @@ def tally(
     """
     begun = time.perf_counter()
     batch = encode_batch(frames, settings, needs)
-    refuse(batch.found)
+    refuse(batch.findings)
     tallies = _measured(batch, settings, needs, begun, several=False)
-    frames.notes += notes(batch.found, settings)
+    frames.notes += notes(batch.findings, settings)
     return tallies
 
 
@@ -220,8 +220,8 @@ def tally_part(
     begun = time.perf_counter()
     rows = written(frames)
     batch = encode_batch(frames, settings, needs)
-    batch.found.written = rows
-    return _measured(batch, settings, needs, begun, several=several), batch.found
+    batch.findings.written = rows
+    return _measured(batch, settings, needs, begun, several=several), batch.findings
 
 
 def _measured(
@@ -233,8 +233,8 @@ def _measured(
         several: there are several judgments, even if these rows, as part of the table, have just
             one.
     """
-    findings, datums = batch.found, batch.datums
-    rows = _not_spared(batch, settings)
+    findings, datums = batch.findings, batch.datums
+    rows = _used(batch, settings)
     if several or rows["judgment"].n_unique() > 1:
         wide = rows.join(batch.meaning, on="code", how="left", maintain_order="left")
         chosen, undecided = voted(wide, most=settings.rules.most_decide)
@@ -249,7 +249,7 @@ def _measured(
     wrong: defaultdict[str, list[Array]] = defaultdict(list)
     for need, verdicts in _by_need(rows, batch.meaning, needs, len(datums)):
         verdicts.kind = _counted_out(need, verdicts)
-        for kind in TOLD:
+        for kind in FLAWS:
             if (at := verdicts.kind == verdicts.kinds.index(kind)).any():
                 wrong[kind].append(verdicts.datum[at])
         columns[need] = (_column(need, verdicts, settings),)
@@ -275,18 +275,18 @@ def _standings(column: Column) -> dict[str, int]:
     return dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True))
 
 
-def _not_spared(batch: Batch, settings: Settings) -> pl.DataFrame:
+def _used(batch: Batch, settings: Settings) -> pl.DataFrame:
     """Drop rows of parts that this run does not use, if the ground truth has another part."""
     rows = batch.rows
-    spared = [
+    flags = [
         (pl.col("need") == need) & (pl.coalesce("none", "part") == part)
         for need in batch.meaning["need"].unique()
-        for part in metrics.measures("judged")[need].spared_by(settings)
+        for part in metrics.measures("judged")[need].unused_by(settings)
     ]
-    if not spared:
+    if not flags:
         return rows
     wide = rows.join(batch.meaning, on="code", how="left", maintain_order="left")
-    unused = pl.any_horizontal(spared)
+    unused = pl.any_horizontal(flags)
     return wide.filter(~unused | unused.all().over(*PLACE, "need")).select(rows.columns)
 
 
@@ -298,7 +298,7 @@ def _by_need(
         rows[name].to_numpy() for name in ("datum", "code", "reference", "item", "items")
     )
     of_code = meaning["need"].to_list()
-    kinds = sorted({*TOLD, *meaning["kind"].drop_nulls()})
+    kinds = sorted({*FLAWS, *meaning["kind"].drop_nulls()})
     kind = _codes(meaning["kind"], kinds)
     count = meaning["count"].to_numpy()
     for need in sorted(needs):
@@ -343,21 +343,21 @@ def _counted_out(need: str, verdicts: Verdicts) -> Array:
         reached = np.zeros(n_places, np.int64)
         np.maximum.at(reached, place, verdicts.item[at] + 1)
         items = verdicts.items[at]
-        wanted = np.full(n_places, -1, np.int64)
-        np.maximum.at(wanted, place, items)
+        needed = np.full(n_places, -1, np.int64)
+        np.maximum.at(needed, place, items)
         least = np.full(n_places, np.iinfo(np.int64).max)
         np.minimum.at(least, place[items >= 0], items[items >= 0])
-        unlike = (wanted >= 0) & (wanted != least)
+        unlike = (needed >= 0) & (needed != least)
         if measure.single:
-            wanted[:] = 1
+            needed[:] = 1
         elif measure.ranked:  # contexts are the same for every ground truth
             most = np.zeros(verdicts.n, np.int64)
             np.maximum.at(most, verdicts.datum_of[sound], n[sound])
-            wanted = np.where(wanted < 0, most[verdicts.datum_of], wanted)
+            needed = np.where(needed < 0, most[verdicts.datum_of], needed)
         wrong = np.full(n_places, -1, np.int32)
         if part not in measure.listed:
-            wrong[(n < wanted) | (n < reached)] = verdicts.kinds.index(MISSING)
-        wrong[(n > wanted) & (wanted >= 0)] = verdicts.kinds.index(EXTRA)
+            wrong[(n < needed) | (n < reached)] = verdicts.kinds.index(MISSING)
+        wrong[(n > needed) & (needed >= 0)] = verdicts.kinds.index(EXTRA)
         wrong[unlike] = verdicts.kinds.index(UNLIKE)
         wrong[~sound] = -1
         kind[at] = np.where(kind[at] < 0, wrong[place], kind[at])
@@ -494,39 +494,39 @@ def _status(
 
 
 def fit(
-    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
+    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, requested: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
     """Return the requested metrics, or all for which the table has verdicts.
 
     Raises:
         InputError: the table has rows, but verdicts only of unknown metrics.
     """
-    return fit_written(metrics, written(frames), settings, asked_for=asked_for)
+    return fit_written(metrics, written(frames), settings, requested=requested)
 
 
 def fit_written(
-    metrics: tuple[Metric, ...], rows: Mapping[str, int], settings: Settings, *, asked_for: bool
+    metrics: tuple[Metric, ...], rows: Mapping[str, int], settings: Settings, *, requested: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
     """Return the requested metrics, or all with verdicts; see :func:`fit`."""
-    strange = {name: rows[name] for name in sorted(rows) if not has("judged", name)}
+    unknown = {name: rows[name] for name in sorted(rows) if not has("judged", name)}
     present = set(metric_names(rows).values())
     notes = []
-    if strange:
-        if not present and not asked_for:
+    if unknown:
+        if not present and not requested:
             raise InputError(
-                f"column 'metric' names no judged metric: {listing(strange)}."
-                f"{did_you_mean(next(iter(strange)), names('judged'))} `evalengine metrics --task"
+                f"column 'metric' names no judged metric: {listing(unknown)}."
+                f"{did_you_mean(next(iter(unknown)), names('judged'))} `evalengine metrics --task"
                 " judged` lists them; correct the column.",
                 code="unknown_name",
-                value=next(iter(strange)),
+                value=next(iter(unknown)),
             )
-        many = count_of(sum(strange.values()), "row")
-        message = f"{many} of unknown metrics skipped: {listing(strange)}."
+        many = count_of(sum(unknown.values()), "row")
+        message = f"{many} of unknown metrics skipped: {listing(unknown)}."
         notes.append(
-            Note("unknown_metrics", message, len(strange), facts={"metrics": [*strange][:5]})
+            Note("unknown_metrics", message, len(unknown), facts={"metrics": [*unknown][:5]})
         )
     fitting = (
-        metrics if asked_for else tuple(metric for metric in metrics if metric.name in present)
+        metrics if requested else tuple(metric for metric in metrics if metric.name in present)
     )
     read = {name for metric in fitting for name in metric.params}
     undecided = any(words.ambiguous for words in settings.rules.words.values())
@@ -547,7 +547,7 @@ AHEAD = ("metric", "judgment_index")
 
 
 def may_fit(
-    metrics: tuple[Metric, ...], needs: frozenset[str], ahead: pl.DataFrame, *, asked_for: bool
+    metrics: tuple[Metric, ...], needs: frozenset[str], ahead: pl.DataFrame, *, requested: bool
 ) -> tuple[tuple[Metric, ...], bool]:
     """Return the metrics that verdicts may have, before checks, and whether judgments vote.
 
@@ -560,12 +560,12 @@ def may_fit(
     real_names = metric_names(ahead["metric"].cast(pl.String).drop_nulls().unique().to_list())
     present = set(real_names.values())
     fitting = (
-        metrics if asked_for else tuple(metric for metric in metrics if metric.name in present)
+        metrics if requested else tuple(metric for metric in metrics if metric.name in present)
     )
     if "judgment_index" not in ahead.columns:
         return fitting, False
-    wanted = [name for name, real in real_names.items() if get("judged", real).needs[0] in needs]
-    judgments = ahead.filter(pl.col("metric").cast(pl.String).is_in(wanted))["judgment_index"]
+    named = [name for name, real in real_names.items() if get("judged", real).needs[0] in needs]
+    judgments = ahead.filter(pl.col("metric").cast(pl.String).is_in(named))["judgment_index"]
     return fitting, judgments.cast(pl.Int64, strict=False).fill_null(0).n_unique() > 1
 
 

@@ -50,7 +50,7 @@ from .metrics import OF_IMAGE
 
 # Sources of each image's map: a file, an array, or masks painted into one.
 
-_SHOWN = 3
+_LISTED = 3
 
 
 def map_places(
@@ -132,7 +132,7 @@ def _paint(
         if size.shape[1] > 1:
             raise InputError(
                 f"{side.row(int(rows[at[0]]))}: masks of one image are of several sizes (height x"
-                f" width): {', '.join(f'{h} x {w}' for h, w in size.T[:_SHOWN])}. Write all at the"
+                f" width): {', '.join(f'{h} x {w}' for h, w in size.T[:_LISTED])}. Write all at the"
                 " size of the image.",
                 code="sizes_differ",
                 rows=[int(rows[at[0]])],
@@ -222,9 +222,9 @@ class Segmented(msgspec.Struct, frozen=True):
         if not self.id.size:
             return np.full(datum.size, -1, np.int64)
         keys = _keys(self.datum, self.id)
-        wanted = _keys(datum, ids)
-        at = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
-        return np.where(keys[at] == wanted, at, -1)
+        sought = _keys(datum, ids)
+        at = np.minimum(np.searchsorted(keys, sought), keys.size - 1)
+        return np.where(keys[at] == sought, at, -1)
 
 
 def _keys(datum: Array, ids: Array) -> Array:
@@ -240,7 +240,7 @@ class Batch(msgspec.Struct, frozen=True):
         declared: bool [n_labels], labels that were declared.
         kind: int8 [n_labels]: things, stuff, or unknown.
         truth: ground truths.
-        found: predictions.
+        predicted: predictions.
         pairs: pixels by pair of ids.
         edges: same for boundaries; None if only whole segments are compared.
     """
@@ -250,7 +250,7 @@ class Batch(msgspec.Struct, frozen=True):
     declared: Array
     kind: Array
     truth: Segmented
-    found: Segmented
+    predicted: Segmented
     pairs: Pairs
     edges: Pairs | None
 
@@ -322,32 +322,32 @@ def _segmented(side: Side, rows: Array, ids: Array, code: Array, n_datums: int) 
 
 def _refuse_unknown(predicted: Segmented, pairs: Pairs) -> None:
     """Raise InputError for ids of predicted maps without a row, and rows without a pixel."""
-    here = np.flatnonzero((pairs.found != NOTHING) & (pairs.found != VOID))
-    unknown = here[predicted.of(pairs.place[here], pairs.found[here]) < 0]
+    here = np.flatnonzero((pairs.predicted != NOTHING) & (pairs.predicted != VOID))
+    unknown = here[predicted.of(pairs.place[here], pairs.predicted[here]) < 0]
     if unknown.size:
-        keys, first = np.unique(_keys(pairs.place, pairs.found)[unknown], return_index=True)
-        shown = "; ".join(
-            f"datum {predicted.side.ids[int(pairs.place[at])]!r}: id {pairs.found[at]}"
-            for at in unknown[first][:_SHOWN]
+        keys, first = np.unique(_keys(pairs.place, pairs.predicted)[unknown], return_index=True)
+        named = "; ".join(
+            f"datum {predicted.side.ids[int(pairs.place[at])]!r}: id {pairs.predicted[at]}"
+            for at in unknown[first][:_LISTED]
         )
         raise InputError(
             f"predictions: {count_of(keys.size, 'segment')} in the maps without a row in the"
-            f" table: {shown}. Give each its row, or make its pixels 0 (void).",
+            f" table: {named}. Give each its row, or make its pixels 0 (void).",
             code="segments_without_row",
             count=keys.size,
         )
     pixels = np.zeros(predicted.id.size, np.int64)
-    segment = predicted.of(pairs.place, pairs.found)
+    segment = predicted.of(pairs.place, pairs.predicted)
     np.add.at(pixels, segment[segment >= 0], pairs.count[segment >= 0])
     empty = np.flatnonzero(pixels == 0)
     if empty.size:
-        shown = "; ".join(
+        named = "; ".join(
             f"{predicted.side.numbered(int(predicted.row[at]))}: segment {predicted.id[at]}"
-            for at in empty[:_SHOWN]
+            for at in empty[:_LISTED]
         )
         raise InputError(
             f"predictions: {count_of(empty.size, 'segment')} without a pixel in the map of the"
-            f" image: {shown}. Remove these rows, or write their pixels.",
+            f" image: {named}. Remove these rows, or write their pixels.",
             code="segments_without_pixels",
             count=empty.size,
         )
@@ -419,21 +419,21 @@ class Shared(msgspec.Struct, frozen=True):
 
     Attributes:
         truth: int64 [n], ground-truth segment of each pair that shares pixels, ascending.
-        found: int64 [n], predicted segment.
+        predicted: int64 [n], predicted segment.
         pixels: int64 [n], shared ones.
         truth_area: int64 [t], pixels of each ground truth.
-        found_area: int64 [f], of each prediction.
+        predicted_area: int64 [f], of each prediction.
         truth_void: int64 [t], pixels that are void in the prediction.
-        found_void: int64 [f], pixels that are void in the ground truth.
+        predicted_void: int64 [f], pixels that are void in the ground truth.
     """
 
     truth: Array
-    found: Array
+    predicted: Array
     pixels: Array
     truth_area: Array
-    found_area: Array
+    predicted_area: Array
     truth_void: Array
-    found_void: Array
+    predicted_void: Array
 
 
 class Matched(msgspec.Struct, frozen=True):
@@ -441,7 +441,7 @@ class Matched(msgspec.Struct, frozen=True):
 
     Attributes:
         truth: int64 [m], ground truth of each matched pair.
-        found: int64 [m], its prediction.
+        predicted: int64 [m], its prediction.
         iou: float64 [m].
         touching: int64 [k], ground truth of each pair of one label that shares pixels.
         touched: float64 [k], IoU of those.
@@ -453,7 +453,7 @@ class Matched(msgspec.Struct, frozen=True):
     """
 
     truth: Array
-    found: Array
+    predicted: Array
     iou: Array
     touching: Array
     touched: Array
@@ -465,18 +465,18 @@ class Matched(msgspec.Struct, frozen=True):
 
 def shared_pixels(pairs: Pairs, truth: Segmented, predicted: Segmented) -> Shared:
     """Count pixels of segments from counts of pairs of ids."""
-    t, f = truth.of(pairs.place, pairs.truth), predicted.of(pairs.place, pairs.found)
+    t, f = truth.of(pairs.place, pairs.truth), predicted.of(pairs.place, pairs.predicted)
     many, count = max(1, predicted.id.size), pairs.count
     labelled = np.flatnonzero((t >= 0) & (f >= 0))
     key, at = np.unique(t[labelled] * many + f[labelled], return_inverse=True)
     return Shared(
         truth=key // many,
-        found=key % many,
+        predicted=key % many,
         pixels=_summed(at, count[labelled], key.size),
         truth_area=_summed(t, count, truth.id.size),
-        found_area=_summed(f, count, predicted.id.size),
-        truth_void=_summed(np.where(pairs.found == VOID, t, -1), count, truth.id.size),
-        found_void=_summed(np.where(pairs.truth == VOID, f, -1), count, predicted.id.size),
+        predicted_area=_summed(f, count, predicted.id.size),
+        truth_void=_summed(np.where(pairs.predicted == VOID, t, -1), count, truth.id.size),
+        predicted_void=_summed(np.where(pairs.truth == VOID, f, -1), count, predicted.id.size),
     )
 
 
@@ -491,7 +491,7 @@ def joined_stuff(batch: Batch) -> Batch:
     """The batch in which stuff of one label of an image is one segment, the first of them."""
     sides = {}
     pairs = {name: getattr(batch.pairs, name) for name in Pairs.__struct_fields__}
-    for name in ("truth", "found"):
+    for name in ("truth", "predicted"):
         side: Segmented = getattr(batch, name)
         stuff = batch.kind[side.label] == STUFF
         key = np.where(stuff, side.datum.astype(np.int64) * len(batch.labels) + side.label, -1)
@@ -515,9 +515,9 @@ def match(batch: Batch, settings: Settings) -> Matched:
     Args:
         batch: encoded tables, with joined stuff if the dialect requires it.
     """
-    rules, truth, predicted = settings.rules, batch.truth, batch.found
+    rules, truth, predicted = settings.rules, batch.truth, batch.predicted
     shared = shared_pixels(batch.pairs, truth, predicted)
-    t, f = shared.truth, shared.found
+    t, f = shared.truth, shared.predicted
     area = shared.truth_area.astype(np.float64)
     if rules.annotated_areas:
         area = np.where(np.isnan(truth.area), area, truth.area)
@@ -526,7 +526,7 @@ def match(batch: Batch, settings: Settings) -> Matched:
         edges = shared_pixels(batch.edges, truth, predicted)
         at = _places(edges, shared, max(1, predicted.id.size))
         pixels = np.append(edges.pixels, 0)[at]  # at -1 is the 0: no boundary pixel in common
-        inside = msgspec.structs.replace(edges, truth=t, found=f, pixels=pixels)
+        inside = msgspec.structs.replace(edges, truth=t, predicted=f, pixels=pixels)
         narrow = _ious(inside, edges.truth_area.astype(np.float64), void_of_both=False)
         iou = np.minimum(iou, narrow)  # every ground truth has a boundary: no union is 0
     crowd = truth.crowd if rules.crowds else np.zeros_like(truth.crowd)
@@ -535,10 +535,10 @@ def match(batch: Batch, settings: Settings) -> Matched:
     matched, used = np.zeros(truth.id.size, bool), np.zeros(predicted.id.size, bool)
     matched[t[hit]], used[f[hit]] = True, True
     absorbing = _absorbing(truth, crowd) if rules.one_crowd else crowd
-    absorbed = shared.found_void.copy()
+    absorbed = shared.predicted_void.copy()
     of_crowd = absorbing[t] & (truth.label[t] == predicted.label[f])
     np.add.at(absorbed, f[of_crowd], shared.pixels[of_crowd])
-    wrong = ~used & ~(absorbed / np.maximum(shared.found_area, 1) > THRESHOLD)
+    wrong = ~used & ~(absorbed / np.maximum(shared.predicted_area, 1) > THRESHOLD)
     if not rules.unannotated:
         wrong &= truth.present[predicted.datum]
     missed = ~matched & ~crowd
@@ -552,7 +552,7 @@ def match(batch: Batch, settings: Settings) -> Matched:
     other = other[np.sort(np.unique(f[other], return_index=True)[1])]
     return Matched(
         truth=t[hit],
-        found=f[hit],
+        predicted=f[hit],
         iou=iou[hit],
         touching=t[same],
         touched=np.nan_to_num(iou[same]),
@@ -565,8 +565,8 @@ def match(batch: Batch, settings: Settings) -> Matched:
 
 def _ious(shared: Shared, area: Array, *, void_of_both: bool) -> Array:
     """IoU of each pair, void of the other side being taken off; NaN for 0 / 0."""
-    t, f = shared.truth, shared.found
-    union = shared.found_area[f] + area[t] - shared.pixels - shared.found_void[f]
+    t, f = shared.truth, shared.predicted
+    union = shared.predicted_area[f] + area[t] - shared.pixels - shared.predicted_void[f]
     if void_of_both:
         union = union - shared.truth_void[t]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -576,11 +576,11 @@ def _ious(shared: Shared, area: Array, *, void_of_both: bool) -> Array:
 
 def _places(edges: Shared, shared: Shared, many: int) -> Array:
     """Return the index of each pair of whole segments among those of boundaries, -1 for none."""
-    existing, wanted = edges.truth * many + edges.found, shared.truth * many + shared.found
+    existing, sought = edges.truth * many + edges.predicted, shared.truth * many + shared.predicted
     if not existing.size:
-        return np.full(wanted.size, -1, np.int64)
-    at = np.minimum(np.searchsorted(existing, wanted), existing.size - 1)
-    return np.where(existing[at] == wanted, at, -1)
+        return np.full(sought.size, -1, np.int64)
+    at = np.minimum(np.searchsorted(existing, sought), existing.size - 1)
+    return np.where(existing[at] == sought, at, -1)
 
 
 def _absorbing(truth: Segmented, crowd: Array) -> Array:
@@ -629,7 +629,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     matched = match(batch, settings)
     rows = _rows(batch, matched)
     segments = Segments(rows, _crossings(batch, matched), batch.declared, batch.kind)
-    present = sides_of(batch.found.present, batch.truth.present)
+    present = sides_of(batch.predicted.present, batch.truth.present)
     listed = _outcomes(batch, matched) if "outcomes" in needs else None
     seconds = {"match": read - begun, "measure": time.perf_counter() - read}
     return Tallies(
@@ -645,7 +645,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
 
 def _rows(batch: Batch, matched: Matched) -> SegmentRows:
     """Counts and sums by datum and label."""
-    truth, predicted = batch.truth, batch.found
+    truth, predicted = batch.truth, batch.predicted
     many = max(1, len(batch.labels))
 
     def place(side: Any, at: Array) -> Array:
@@ -679,7 +679,7 @@ def _rows(batch: Batch, matched: Matched) -> SegmentRows:
 
 def _crossings(batch: Batch, matched: Matched) -> Crossings:
     """Segments by datum and pair of labels."""
-    truth, predicted_side = batch.truth, batch.found
+    truth, predicted_side = batch.truth, batch.predicted
     missed, wrong = matched.missed.copy(), matched.wrong.copy()
     t, f = matched.mistaken.T
     missed[t], wrong[f] = False, False
@@ -688,7 +688,7 @@ def _crossings(batch: Batch, matched: Matched) -> Crossings:
     truth_rows = np.r_[matched.truth, t]
     actual = np.r_[truth.label[truth_rows], truth.label[unmatched], none[1]]
     predicted = np.r_[
-        predicted_side.label[np.r_[matched.found, f]], none[0], predicted_side.label[astray]
+        predicted_side.label[np.r_[matched.predicted, f]], none[0], predicted_side.label[astray]
     ]
     datum = np.r_[truth.datum[truth_rows], truth.datum[unmatched], predicted_side.datum[astray]]
     rows, count = np.unique(
@@ -709,12 +709,12 @@ OUTCOMES = (
 
 def _outcomes(batch: Batch, matched: Matched) -> pl.DataFrame:
     """One row a predicted segment, and one a missed ground truth."""
-    truth, predicted = batch.truth, batch.found
+    truth, predicted = batch.truth, batch.predicted
     code = np.where(matched.wrong, 2, 3)
     partner, iou = np.full(predicted.id.size, -1, np.int64), np.full(predicted.id.size, np.nan)
     t, f = matched.mistaken.T
-    code[matched.found], code[f] = 0, 1
-    partner[matched.found], iou[matched.found] = matched.truth, matched.iou
+    code[matched.predicted], code[f] = 0, 1
+    partner[matched.predicted], iou[matched.predicted] = matched.truth, matched.iou
     partner[f], iou[f] = t, matched.mistaken_iou
     missed = np.flatnonzero(matched.missed)
     lost = np.full(truth.id.size, 5)
@@ -853,7 +853,7 @@ def explain(settings: Settings, needs: frozenset[str]) -> list[str]:
 
 
 def fit(
-    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
+    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, requested: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
     """Return the metrics as planned, and notes on columns that the dialect ignores."""
     notes = []

@@ -93,7 +93,7 @@ DIALECTS = of_task(
 
 SCALES = ("scale", "squared_scale")
 """Columns that errors are divided by."""
-BESIDE = (*SCALES, "lower", "upper")
+EXTRA = (*SCALES, "lower", "upper")
 """Numeric columns other than predictions and targets, each the need of a metric."""
 QUANTILES, SAMPLES, INTERVALS = "quantiles", "samples", "intervals"
 """Needs for columns of quantiles, for a column of lists, and for pairs of interval bounds."""
@@ -129,7 +129,7 @@ def numbers_of(names: Iterable[str]) -> list[str]:
     """Return all numeric columns other than predictions and targets."""
     here = list(names)
     bounds = [name for pair in intervals_of(here) for name in pair[:2]]
-    return list(dict.fromkeys([*(n for n in BESIDE if n in here), *bounds, *quantiles_of(here)]))
+    return list(dict.fromkeys([*(n for n in EXTRA if n in here), *bounds, *quantiles_of(here)]))
 
 
 def read_of(names: Iterable[str]) -> list[str]:

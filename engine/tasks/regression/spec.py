@@ -29,7 +29,7 @@ from ...tallies.stats import Column, Fill, Stats, row_places
 from ..contents import ROWS, Content, Contents, Rows
 from ..counted import CountTallies, cells_per_group, counts_in_parts, merge_by, view_of
 from ..encoding import (
-    MARKS,
+    SENTINELS,
     Workers,
     encode_sides,
     hashes_of,
@@ -64,7 +64,7 @@ from .metrics.distributions import of_quantiles, of_samples, winkler
 
 STATUS = ("scored", "no_prediction", "no_target", "no_values")
 """Standing of a datum; those of the first have a number."""
-_SHOWN = 5
+_LISTED = 5
 
 
 @stored_as("regression.run/1")
@@ -189,12 +189,12 @@ def _from_sides(frames: Frames) -> Tallies:
     status = np.where(has_target | answered, status, STATUS.index("no_values")).astype(np.int8)
     status[paired.datum] = STATUS.index("scored")
     if len(labels) > 1:  # otherwise whole datums are missing, which checks report
-        lone = pairs[(true >= 0) != (predicted >= 0)] // len(labels)
-        lone = lone[(has_target & answered)[lone]]
-        if lone.size:
-            ids = datums.id.gather(np.unique(lone)[:_SHOWN]).to_list()
+        single = pairs[(true >= 0) != (predicted >= 0)] // len(labels)
+        single = single[(has_target & answered)[single]]
+        if single.size:
+            ids = datums.id.gather(np.unique(single)[:_LISTED]).to_list()
             words = ("target", "targets", "on only one side, of datums")
-            frames.notes.append(note_of("keys_of_one_side", int(lone.size), words, ids))
+            frames.notes.append(note_of("keys_of_one_side", int(single.size), words, ids))
     return Tallies(datums=datums, labels=labels, paired=paired, present=status)
 
 
@@ -259,7 +259,7 @@ def _note_zero_scale(frames: Frames, batch: Tallies) -> None:
             frames.notes.append(note_of("zero_scale", int(zero.size), words, ids))
 
 
-_LEAST, _LOOKED_AT, _LINEAR = 20, 100_000, 0.9  # rows, rows at most, correlation
+_LEAST, _SAMPLED, _LINEAR = 20, 100_000, 0.9  # rows, rows at most, correlation
 _TARGETS = 20  # looked at, at most
 
 
@@ -278,7 +278,7 @@ def _warn_of_units(frames: Frames, batch: Tallies) -> None:
         target, prediction = paired.target[rows], paired.prediction[rows]
         if target.size < _LEAST:
             continue
-        step = max(1, target.size // _LOOKED_AT)
+        step = max(1, target.size // _SAMPLED)
         target, prediction = target[::step], prediction[::step]
         with np.errstate(all="ignore"):
             spread = target - target.mean()
@@ -328,7 +328,7 @@ def _warn_of_sentinels(frames: Frames, paired: Paired) -> None:
         low, middle, high = np.quantile(values[::step], [0.25, 0.5, 0.75])
         far = _FAR * (high - low)
         for extreme in (values.min(), values.max()):
-            usual = float(extreme) in MARKS
+            usual = float(extreme) in SENTINELS
             if usual:
                 rest = values[values != extreme]
                 usual = rest.size > 0 and is_usual(float(extreme), rest.min(), rest.max())
@@ -339,12 +339,12 @@ def _warn_of_sentinels(frames: Frames, paired: Paired) -> None:
             if (n < _REPEATED and frames.whole) or 2 * n >= same.size:
                 continue
             rest = values[~same]
-            apart = min(far or np.inf, np.ptp(rest) or np.inf) if usual else far
+            gap = min(far or np.inf, np.ptp(rest) or np.inf) if usual else far
             # A true extreme has neighbours, or the other side is extreme there too.
-            if np.abs(rest - extreme).min() <= apart:
+            if np.abs(rest - extreme).min() <= gap:
                 continue
             opposite = others[same]
-            if not (opposite == extreme).all() and np.abs(np.median(opposite) - extreme) <= apart:
+            if not (opposite == extreme).all() and np.abs(np.median(opposite) - extreme) <= gap:
                 continue
             what = (
                 f"whose {side[:-1]} is {extreme:g}, far outside all others: a mark of missing"
@@ -420,28 +420,28 @@ _CALLED = {
     QUANTILES: "columns of quantiles ('q0.1', 'q0.9', ...)",
     INTERVALS: "columns 'lower' and 'upper' (or 'lo0.8' and 'hi0.8', of a level)",
 }
-_MEANT = {QUANTILES: "q0.5", INTERVALS: "lower"}
+_USUAL = {QUANTILES: "q0.5", INTERVALS: "lower"}
 _OF_TRUTHS = {*SCALES, GROUP}
 
 
-def _called(lacking: list[str]) -> str:
+def _called(missing: list[str]) -> str:
     """Return advice on naming the missing columns, and the table for columns of the truth."""
-    name = next((one for one in lacking if one not in _CALLED), _MEANT.get(lacking[0], ""))
-    truths = [f"{one!r}" for one in dict.fromkeys(lacking) if one in _OF_TRUTHS]
+    name = next((one for one in missing if one not in _CALLED), _USUAL.get(missing[0], ""))
+    truths = [f"{one!r}" for one in dict.fromkeys(missing) if one in _OF_TRUTHS]
     side = (
         f" Of two tables, {' and '.join(truths)} is read from the ground truths." if truths else ""
     )
     trained = (
-        f" {' and '.join(repr(one) for one in SCALES if one in lacking)} may come from"
+        f" {' and '.join(repr(one) for one in SCALES if one in missing)} may come from"
         f" {option('training', 'train.parquet')}."
-        if set(SCALES) & set(lacking)
+        if set(SCALES) & set(missing)
         else ""
     )
     return f"{side}{trained} Under another name, write {option('columns', {'mine': name})}, or"
 
 
 def fit(
-    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
+    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, requested: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
     """Return the metrics as planned, after checking that the tables have their columns.
 
@@ -454,22 +454,22 @@ def fit(
         here |= {INTERVALS} if intervals_of(here) else set()
     if not all(side.height for side in frames.sides.values()):
         here.add("prediction")  # no column is missing on a side without rows
-    unfit, columns_lacking = [], []
+    unfit, all_missing = [], []
     for one in metrics:
-        lacking = [name for name in one.needs if name not in here]
-        if lacking and asked_for:
-            columns_lacking += lacking
-            columns = " and ".join(_CALLED.get(name, f"column {name!r}") for name in lacking)
+        missing = [name for name in one.needs if name not in here]
+        if missing and requested:
+            all_missing += missing
+            columns = " and ".join(_CALLED.get(name, f"column {name!r}") for name in missing)
             unfit.append(f"{one.name} needs {columns}")
         if "n_features" in one.params and settings.n_features is None:
             unfit.append(f"{one.name} needs {option('n_features', 12)}, the model's own number")
     if unfit:
         raise InputError(
             f"{'; '.join(unfit)}. Columns there: {', '.join(sorted(here))}."
-            + (_called(columns_lacking) if columns_lacking else " Or")
+            + (_called(all_missing) if all_missing else " Or")
             + " remove these metrics.",
-            code="column_missing" if columns_lacking else "option_missing",
-            columns=sorted(columns_lacking),
+            code="column_missing" if all_missing else "option_missing",
+            columns=sorted(all_missing),
         )
     fitting = tuple(one for one in metrics if set(one.needs) <= here)
     return fitting, _note_of_level(fitting, here, settings) if distributed else []
@@ -544,7 +544,7 @@ def contents(tallies: Tallies, settings: Settings, codes: Array) -> list[Content
         rows = _rows(paired.datum, code)
         each = errors_of(paired.take(rows), error, settings)
         order = np.argsort(-each, kind="stable")
-        shown = tuple(
+        listed = tuple(
             (
                 str(names[paired.key[at]]),
                 f"{paired.target[at]:.6g}",
@@ -560,7 +560,7 @@ def contents(tallies: Tallies, settings: Settings, codes: Array) -> list[Content
             for at, value in zip(rows[order].tolist(), each[order].tolist(), strict=True)
         )
         columns = ("target", "true", *(("predicted", "error") if error == ERROR else (error,)))
-        out.append(Rows(columns=columns, rows=shown[:ROWS], left_out=max(0, rows.size - ROWS)))
+        out.append(Rows(columns=columns, rows=listed[:ROWS], left_out=max(0, rows.size - ROWS)))
     return out
 
 
@@ -590,12 +590,12 @@ def own_frames(
 def _of_several(tallies: Tallies, error: str, settings: Settings) -> pl.DataFrame:
     """Return rows by datum and label key; datums without any have a row with the reason."""
     paired: Paired = tallies.paired
-    lone = np.flatnonzero(tallies.present)
-    datum = np.append(paired.datum, lone)
+    empty = np.flatnonzero(tallies.present)
+    datum = np.append(paired.datum, empty)
     order = np.argsort(datum, kind="stable")
     size = errors_of(paired, error, settings)
-    value = np.append(np.where(np.isinf(size), np.nan, size), np.full(lone.size, np.nan))
-    key = np.append(paired.key, np.full(lone.size, len(tallies.labels.key_names)))
+    value = np.append(np.where(np.isinf(size), np.nan, size), np.full(empty.size, np.nan))
+    key = np.append(paired.key, np.full(empty.size, len(tallies.labels.key_names)))
     names = [
         json.dumps({"label_key": name}, ensure_ascii=False) for name in tallies.labels.key_names
     ]
@@ -642,10 +642,10 @@ def samples() -> Iterator[Sample]:
             "upper": values,
         }
     )
-    asked = {"metrics": metrics.names("regression"), "n_features": 1}
-    yield table, None, asked
+    given = {"metrics": metrics.names("regression"), "n_features": 1}
+    yield table, None, given
     keys = pl.DataFrame({"label_key": ["a", "b"], "weight": [1.0, 0.5]})
-    yield table.join(keys, how="cross"), None, asked
+    yield table.join(keys, how="cross"), None, given
 
 
 # The plan of a regression run in words.

@@ -64,7 +64,7 @@ class Lists(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             ``relevance``.
         gold_start: int64 [q + 1], offsets of the judgments of each query.
         gold: float64 [g], their relevance, descending within a query.
-        found: int32 [g], lowest rank at which each is retrieved, 0 if it is not.
+        gold_rank: int32 [g], lowest rank at which each is retrieved, 0 if it is not.
         repeats: int64 [q], golds given more than once, excluded from ``gold``; 0 for ids.
         again: int64 [q], retrieved ids that already occur at a higher rank, or None if there are
             none.
@@ -80,7 +80,7 @@ class Lists(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     gain: Array
     gold_start: Array
     gold: Array
-    found: Array
+    gold_rank: Array
     repeats: Array
     again: Array | None = None
     tokens: Array | None = None
@@ -274,7 +274,7 @@ def _refuse_repeats(laid_out: LaidOut, twice: Array, queries: pl.Series, *, repe
         repeated = np.flatnonzero(twice[i])
         if not repeated.size or (i == 0 and repeats):
             continue
-        shown, named = [], []
+        first, named = [], []
         for q in repeated[:3].tolist():
             mine = rows[start[q] : start[q + 1]]
             docs = side.doc.gather(mine)
@@ -284,12 +284,12 @@ def _refuse_repeats(laid_out: LaidOut, twice: Array, queries: pl.Series, *, repe
             named += where[:3].tolist()
             at = " and ".join(map(str, where[:3].tolist()))
             place = "" if side.column is None else f" in rows {at}"
-            shown.append(f"query_id={queries[q]!r}, doc_id={doc!r}{place}")
+            first.append(f"query_id={queries[q]!r}, doc_id={doc!r}{place}")
         rows_from = "" if side.column is None else " (rows count from 0)"
         problems.append(
             f"{side.name}: a document appears more than once in {repeated.size:,}"
             f" {'query' if repeated.size == 1 else 'queries'}, first{rows_from}:"
-            f" {'; '.join(shown)}. Each may appear once; was a file read twice, or"
+            f" {'; '.join(first)}. Each may appear once; was a file read twice, or"
             " are these passages of one document? Keep the best of them, e.g."
             f" by {_best_of(side)}."
         )
@@ -329,10 +329,10 @@ def lists_of(laid_out: LaidOut, settings: Settings, *, ascending: bool = False) 
     gold, rank = hits.gold[order], rank[order].astype(np.int32)
     if ties is not None:
         ties = Ties(ties.first[order], ties.size[order])
-    found_at = np.zeros(relevance.size, np.int32)
-    found_at[gold[::-1]] = rank[::-1]
+    rank_of = np.zeros(relevance.size, np.int32)
+    rank_of[gold[::-1]] = rank[::-1]
     value = relevance[gold]
-    first = found_at[gold] == rank
+    first = rank_of[gold] == rank
     gain = value if bool(first.all()) else np.where(first, value, 0.0)
     golds = np.repeat(np.arange(n), np.diff(laid_out.gold_start))
     down = np.lexsort((-relevance, golds))
@@ -344,7 +344,7 @@ def lists_of(laid_out: LaidOut, settings: Settings, *, ascending: bool = False) 
         gain=gain,
         gold_start=laid_out.gold_start,
         gold=relevance[down],
-        found=found_at[down],
+        gold_rank=rank_of[down],
         repeats=np.zeros(n, np.int64),
         again=laid_out.again,
         ties=ties,

@@ -105,7 +105,7 @@ def text_lists(
         gain=gain[hit],
         gold_start=matched.gold_start,
         gold=worth[down],
-        found=gold_rank[down],
+        gold_rank=gold_rank[down],
         repeats=matched.gold_repeats,
         tokens=token_counts(ours, start) if count_tokens else None,
     )
@@ -157,7 +157,7 @@ def encode_batch(
     table = frames.sides.get(TABLE)
     if table is not None:
         return _one_table(frames, table, settings, needs, workers)
-    run, judged = _named_alike(frames.predictions, frames.ground_truths)
+    run, judged = _matching(frames.predictions, frames.ground_truths)
     height = run.height, judged.height
     datums, (query, golds) = encode_sides(frames, (PREDICTIONS, GROUND_TRUTHS))
     relevance = (
@@ -200,7 +200,7 @@ def encode_batch(
     return Batch(datums, lists, others, answered, judged_query)
 
 
-def _named_alike(run: pl.DataFrame, judged: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _matching(run: pl.DataFrame, judged: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return both sides with the same document column; an empty side may have no columns."""
     columns = {**run.schema, **judged.schema}
     name = next((name for name in ("doc_id", "text") if name in columns), "doc_id")
@@ -316,8 +316,8 @@ def _note_own(frames: Frames, run: Side, judged: Side, datums: Datums) -> None:
         }
         if 2 * len(own) < max(1, np.isfinite(top).sum()):
             return
-    known = zip(judged.query.tolist(), judged.doc.to_list(), strict=True)
-    n = len(own.difference(known))
+    pairs = zip(judged.query.tolist(), judged.doc.to_list(), strict=True)
+    n = len(own.difference(pairs))
     if 2 * n < max(1, len(datums)):
         return
     words = (

@@ -159,7 +159,7 @@ class Ranked:
         lists, cuts = self.lists, self.cuts
         if lists.ties is not None:
             return self.counts(lists.gain >= level)
-        read = lists.gold_start, lists.gold, lists.found
+        read = lists.gold_start, lists.gold, lists.gold_rank
         return self.each(found_within, cuts.shape, *read, level, cuts, start=lists.gold_start)
 
 
@@ -215,9 +215,9 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True):
             Column(
                 metric=name,
                 parameters=tuple(
-                    parameters(**shown) if shown else None
+                    parameters(**given) if given else None
                     for level in levels
-                    for shown in ({**stated, **more, **_named(level)},)
+                    for given in ({**stated, **more, **_named(level)},)
                 ),
                 k=ks,
                 values=values[:, :, [i]] if self.parts else values,

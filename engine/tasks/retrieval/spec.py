@@ -330,8 +330,8 @@ def _divided(settings: Settings, facts: Facts) -> set[str]:
     """Metrics that are bounded one query after the other."""
     if settings.ties == "average" or facts["twice"]:
         return set()
-    wanted = _DIVIDED.keys() - _falling(settings)
-    return wanted - {"nDCG"} if settings.ideal == "retrieved" else wanted
+    divided = _DIVIDED.keys() - _falling(settings)
+    return divided - {"nDCG"} if settings.ideal == "retrieved" else divided
 
 
 def _by_judgments(given: Given) -> Iterator[Any]:
@@ -350,9 +350,9 @@ def _by_judgments(given: Given) -> Iterator[Any]:
         return msgspec.structs.replace(frames, sides=sides, notes=[*frames.notes], ids=None)
 
     low, high = given.tallies, given.run(filled(highest), settings)
-    if wanted := _divided(settings, given.facts):
+    if divided := _divided(settings, given.facts):
         batch = encode_batch(filled(SENTINEL), settings, frozenset(), given.workers)
-        needs = {_DIVIDED[metric] for metric in wanted}
+        needs = {_DIVIDED[metric] for metric in divided}
         columns = {need: of for need, of in low.stats.columns.items() if need in needs}
         low_high = bounds(batch.lists, settings, highest, columns)
         low, high = (
@@ -383,7 +383,7 @@ LIMITS = (
         facts=_tied,
         whole=any_of,
         settings=lambda settings, facts: (settings,) * 2,
-        ends=_by_ties,
+        extremes=_by_ties,
         bound=_bound_of_ties,
     ),
     Limit(
@@ -392,7 +392,7 @@ LIMITS = (
         facts=_unjudged,
         whole=_of_all,
         settings=lambda settings, facts: (settings,) * 2,
-        ends=_by_judgments,
+        extremes=_by_judgments,
         bound=_bound_of_judgments,
     ),
 )
@@ -499,16 +499,16 @@ def _filled(column: Column, queries: Array, value: float) -> Column:
 
 
 def fit(
-    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
+    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, requested: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
     """Return the requested metrics, or those of the default set that fit the tables."""
-    if asked_for:
+    if requested:
         return metrics, _unread(frames, settings)
     texts, _ = holds_texts(frames, settings)
-    wanted = settings.text_metrics if texts else settings.metrics
+    usual = settings.text_metrics if texts else settings.metrics
     if texts and (settings.match or settings.default_match) in SENTENCES:
-        wanted = ("PrecisionRecallF1",)
-    fitting = tuple(metric for metric in metrics if metric.name in wanted)
+        usual = ("PrecisionRecallF1",)
+    fitting = tuple(metric for metric in metrics if metric.name in usual)
     return fitting, _unread(frames, settings)
 
 
@@ -548,14 +548,14 @@ def contents(
     for one in ids:
         ours, theirs = (side.get(one) for side in sides)
         hits: dict[int, float] = {}
-        lacking = 0
+        missed = 0
         if one in code:
             q = code[one]
             at = slice(lists.start[q], lists.start[q + 1])
             hits = dict(zip(lists.rank[at].tolist(), lists.relevance[at].tolist(), strict=True))
             of_query = slice(lists.gold_start[q], lists.gold_start[q + 1])
-            lacking = int(((lists.found[of_query] == 0) & (lists.gold[of_query] > 0)).sum())
-        out.append(_ranking(ours, theirs, hits, lacking, settings))
+            missed = int(((lists.gold_rank[of_query] == 0) & (lists.gold[of_query] > 0)).sum())
+        out.append(_ranking(ours, theirs, hits, missed, settings))
     return out
 
 
@@ -568,7 +568,7 @@ def _ranking(
     ours: pl.DataFrame | None,
     theirs: pl.DataFrame | None,
     hits: Mapping[int, float],
-    lacking: int,
+    missed: int,
     settings: Settings,
 ) -> Ranking:
     """One query's list; of documents of equal score the order may be another than the run's."""
@@ -599,7 +599,7 @@ def _ranking(
             golds = golds.with_columns(relevance=pl.lit(1.0))
         golds = golds.filter(pl.col("relevance") > 0, ~pl.col("document").is_in(list(retrieved)))
         if (
-            golds.height != lacking
+            golds.height != missed
         ):  # matched by a looser rule: only the number of missing texts is known
             golds = golds.clear()
         golds = golds.sort("relevance", descending=True, maintain_order=True)
@@ -610,7 +610,7 @@ def _ranking(
         documents=tuple(documents),
         left_out=max(0, n - DOCUMENTS),
         missing=tuple(missing),
-        missing_left_out=lacking - len(missing),
+        missing_left_out=missed - len(missing),
     )
 
 
@@ -646,9 +646,9 @@ def samples() -> Iterator[Sample]:
         }
     )
     for match in MATCHES:
-        wanted = ["PrecisionRecallF1"] if match in SENTENCES else ["PrecisionRecallF1", "MRR"]
+        names = ["PrecisionRecallF1"] if match in SENTENCES else ["PrecisionRecallF1", "MRR"]
         for dialect in ("standard", "continuous-eval"):
-            yield texts, None, {"metrics": wanted, "match": match, "dialect": dialect}
+            yield texts, None, {"metrics": names, "match": match, "dialect": dialect}
     yield texts, None, {"dialect": "remem"}
 
 
@@ -677,7 +677,7 @@ def _why(tallies: StatsTallies, every: Sequence[Judging], codes: np.ndarray[Any,
     return out
 
 
-losses = partial(of_stats, first=("nDCG", "F1"), spared="no_relevant", sentences_of=_why)
+losses = partial(of_stats, first=("nDCG", "F1"), skipped="no_relevant", sentences_of=_why)
 
 
 # The plan of a retrieval run in words.
@@ -712,6 +712,6 @@ TASK = Task(
     unanswered=Unanswered(
         counted,
         leaves=lambda settings: not settings.complete,
-        way=f"; {option('complete', True)} counts each of the others as 0",
+        advice=f"; {option('complete', True)} counts each of the others as 0",
     ),
 )

@@ -29,7 +29,7 @@ from .dialects import MATCHES, SENTENCES, RetrievalRules
 # Parameters of matching rules.
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class Criterion(msgspec.Struct, frozen=True):
     """Threshold and rules of a match.
 
     Attributes:
@@ -127,16 +127,16 @@ def find_components(
     first = np.ones(g_codes.size, np.bool_)
     if not keep_repeats:
         first = pl.Series(query * len(texts) + g_codes).is_first_distinct().to_numpy()
-    n_kept = np.bincount(query[first], minlength=n_gold.size)
-    pair_start = offsets_of(np.diff(r_start) * n_kept)
+    n_first = np.bincount(query[first], minlength=n_gold.size)
+    pair_start = offsets_of(np.diff(r_start) * n_first)
     return Components(
         texts=texts,
         retrieved_start=np.asarray(r_start, np.int64),
         retrieved=r_codes.astype(np.int32),
-        gold_start=offsets_of(n_kept),
+        gold_start=offsets_of(n_first),
         gold=g_codes[first].astype(np.int32),
         gold_row=None if sentences else np.flatnonzero(first),
-        gold_repeats=n_gold - n_kept,
+        gold_repeats=n_gold - n_first,
         pair_start=pair_start,
         match=np.zeros(int(pair_start[-1]), np.uint8),
     )
@@ -145,7 +145,7 @@ def find_components(
 # Matching by equality of components, without normalisation.
 
 
-def match_exactly(components: Components, wanted: Wanted, workers: Workers) -> None:
+def match_exactly(components: Components, given: Criterion, workers: Workers) -> None:
     """Match if both texts are equal, character by character."""
 
     def match(first: int, last: int) -> None:
@@ -175,7 +175,7 @@ def _scores(
     )
 
 
-def match_fuzzily(components: Components, wanted: Wanted, workers: Workers) -> None:
+def match_fuzzily(components: Components, given: Criterion, workers: Workers) -> None:
     """Match if rapidfuzz's partial ratio, divided by 100, passes.
 
     That is the best normalised indel similarity of the shorter text with a substring of the longer
@@ -189,7 +189,7 @@ def match_fuzzily(components: Components, wanted: Wanted, workers: Workers) -> N
     texts = components.texts.to_list()
     characters = characters_of(*text_bytes(components.texts))
     lengths = np.diff(characters[1])
-    lowest = wanted.threshold - _SLACK
+    lowest = given.threshold - _SLACK
 
     def match(first: int, last: int) -> None:
         begin = int(components.pair_start[first])
@@ -200,17 +200,17 @@ def match_fuzzily(components: Components, wanted: Wanted, workers: Workers) -> N
             sides = retrieved[some], gold[some]
             distance = least_distances(characters, *sides)
             ratio = 1 - distance / (2 * shorter[some])
-            asked = np.flatnonzero((distance > 0) & (ratio >= lowest))
-            ratio[asked] = _scores(
-                texts, (sides[0][asked], sides[1][asked]), fuzz.partial_ratio, 100 * lowest
+            close = np.flatnonzero((distance > 0) & (ratio >= lowest))
+            ratio[close] = _scores(
+                texts, (sides[0][close], sides[1][close]), fuzz.partial_ratio, 100 * lowest
             )
-            ratio[asked] /= 100
-            components.match[begin + some] = wanted.passes(ratio)
+            ratio[close] /= 100
+            components.match[begin + some] = given.passes(ratio)
 
     workers.over(components.pair_start, match)
 
 
-def match_by_levenshtein(components: Components, wanted: Wanted, workers: Workers) -> None:
+def match_by_levenshtein(components: Components, given: Criterion, workers: Workers) -> None:
     """Match if 1 - Levenshtein distance / length of the longer text passes.
 
     The distance counts insertions, deletions and replacements of characters (the similarity of
@@ -224,9 +224,9 @@ def match_by_levenshtein(components: Components, wanted: Wanted, workers: Worker
         for at in range(0, part.size, _PAIRS):
             sides = retrieved[at : at + _PAIRS], gold[at : at + _PAIRS]
             scores = _scores(
-                texts, sides, Levenshtein.normalized_similarity, wanted.threshold - _SLACK
+                texts, sides, Levenshtein.normalized_similarity, given.threshold - _SLACK
             )
-            part[at : at + _PAIRS] = wanted.passes(scores)
+            part[at : at + _PAIRS] = given.passes(scores)
 
     workers.over(components.pair_start, match)
 
@@ -237,9 +237,9 @@ RECURSION = 989
 """Steps that fit below Python's default limit of 1,000 calls, after the calls that led there."""
 
 
-def _words(texts: pl.Series, wanted: Wanted) -> tuple[tuple[Array, Array, Array], int]:
+def _words(texts: pl.Series, given: Criterion) -> tuple[tuple[Array, Array, Array], int]:
     """Sentences of each text, words of each sentence, codes of the words; how many codes."""
-    if wanted.rules.reference_rouge:
+    if given.rules.reference_rouge:
         first, second, word_start, sentence_start = words_between_stops(*text_bytes(texts))
     else:
         sentences, sentence_start = sentences_of(texts)
@@ -251,7 +251,7 @@ def _words(texts: pl.Series, wanted: Wanted) -> tuple[tuple[Array, Array, Array]
     return (sentence_start, word_start, codes), rows.size
 
 
-def match_rouge(components: Components, wanted: Wanted, workers: Workers) -> None:
+def match_rouge(components: Components, given: Criterion, workers: Workers) -> None:
     """Match if ROUGE-L recall of the gold, given the retrieved text, passes.
 
     Recall is that of summary-level ROUGE-L over distinct words: a word of the gold is hit if it is
@@ -264,7 +264,7 @@ def match_rouge(components: Components, wanted: Wanted, workers: Workers) -> Non
     word never matches. Under ``reference_rouge`` sentences and words are those of the package rouge
     1.0.1, and texts that exceed its recursion limit do not match.
     """
-    words, n_words = _words(components.texts, wanted)
+    words, n_words = _words(components.texts, given)
 
     def match(first: int, last: int) -> None:
         match_by_union_lcs(
@@ -274,14 +274,14 @@ def match_rouge(components: Components, wanted: Wanted, workers: Workers) -> Non
             (components.gold_start, components.gold),
             words,
             n_words,
-            wanted.threshold,
-            wanted.rules.match_at_threshold,
+            given.threshold,
+            given.rules.match_at_threshold,
             components.pair_start,
             components.match,
         )
 
     workers.over(components.pair_start, match)
-    if wanted.rules.reference_rouge:
+    if given.rules.reference_rouge:
         _fail_deep(components, words)
 
 
@@ -329,7 +329,7 @@ def _needles(texts: pl.Series, lossy: bool) -> pl.DataFrame:
     speaker = pl.col("body").str.replace(_SPEAKER, "")
     if lossy:
         speaker = speaker.str.split(": ").list.first()
-    spoken = pl.col("body").str.contains(_SPEAKER)
+    quoted = pl.col("body").str.contains(_SPEAKER)
     unchanged = (
         pl.col("body").str.replace(_SPEAKER, "").str.len_bytes() == pl.col("plain").str.len_bytes()
     )
@@ -337,12 +337,12 @@ def _needles(texts: pl.Series, lossy: bool) -> pl.DataFrame:
         texts.alias("text")
         .to_frame()
         .select(body.alias("body"))
-        .with_columns(plain=pl.when(spoken).then(speaker).otherwise(pl.col("body")), before=~spoken)
-        .select("plain", "before", after=~spoken | unchanged)
+        .with_columns(plain=pl.when(quoted).then(speaker).otherwise(pl.col("body")), before=~quoted)
+        .select("plain", "before", after=~quoted | unchanged)
     )
 
 
-def match_chunks(components: Components, wanted: Wanted, workers: Workers) -> None:
+def match_chunks(components: Components, given: Criterion, workers: Workers) -> None:
     """Match if the retrieved chunk was cut from the gold text.
 
     A first line that begins with "Date: " is dropped. If the chunk begins with "user: " or
@@ -352,7 +352,7 @@ def match_chunks(components: Components, wanted: Wanted, workers: Workers) -> No
     ``reference_chunks`` an empty chunk is in every gold, and a speaker's words end at their first
     ": ".
     """
-    lossy = wanted.rules.reference_chunks
+    lossy = given.rules.reference_chunks
     # Only chunks are searched for; golds are in the same list of texts.
     used = np.zeros(len(components.texts), bool)
     used[components.retrieved] = True
@@ -361,7 +361,7 @@ def match_chunks(components: Components, wanted: Wanted, workers: Workers) -> No
     plain = needles["plain"]
     hay = text_bytes(components.texts)
     bare = text_bytes(plain)
-    asked = np.ones(len(plain), bool) if lossy else (plain != "").to_numpy()
+    sought = np.ones(len(plain), bool) if lossy else (plain != "").to_numpy()
     # Otherwise the escaped chunk contains the plain one, which is found first.
     special = (plain.str.contains(_ESCAPED) & (plain != "")).to_numpy()
     rare = needles.filter(pl.Series(special))
@@ -376,7 +376,7 @@ def match_chunks(components: Components, wanted: Wanted, workers: Workers) -> No
     pairs = components.pair_start, components.match
 
     def match(first: int, last: int) -> None:
-        match_substrings(first, last, retrieved, gold, hay, bare, asked, *pairs)
+        match_substrings(first, last, retrieved, gold, hay, bare, sought, *pairs)
         if special.any():
             jsoned = (escaped[0], escaped_start)
             match_substrings(first, last, retrieved, gold, hay, jsoned, special, *pairs)
@@ -410,7 +410,7 @@ def token_counts(texts: pl.Series, start: Array) -> Array:
 
 # All rules.
 
-RULES: dict[str, Callable[[Components, Wanted, Workers], None]] = {
+RULES: dict[str, Callable[[Components, Criterion, Workers], None]] = {
     "chunk_from_original": match_chunks,
     "exact_chunk": match_exactly,
     "exact_sentence": match_exactly,
@@ -454,5 +454,5 @@ def match_texts(
         keep_repeats=rules.keep_repeats,
     )
     limit = MATCHES[rule] if threshold is None else threshold
-    RULES[rule](components, Wanted(float("nan") if limit is None else limit, rules), workers)
+    RULES[rule](components, Criterion(float("nan") if limit is None else limit, rules), workers)
     return components

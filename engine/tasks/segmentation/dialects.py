@@ -29,7 +29,7 @@ class SegmentationRules(msgspec.Struct, frozen=True, kw_only=True):
             It never enters means.
         background: index of pixels without a label, if the option is not given; None for none.
         ignored_in_iou: predictions of the ignored index count as a label in IOU's averages.
-        images_alike: images have equal weight in mIOUPerImage; otherwise every label of every
+        equal_images: images have equal weight in mIOUPerImage; otherwise every label of every
             image.
         pooled_distances: HD95 is a percentile of the pooled distances of both outlines; otherwise
             the larger of their percentiles.
@@ -41,7 +41,7 @@ class SegmentationRules(msgspec.Struct, frozen=True, kw_only=True):
     absent_iou: float | None = None
     background: int | None = None
     ignored_in_iou: bool = True
-    images_alike: bool = True
+    equal_images: bool = True
     pooled_distances: bool = False
 
 
@@ -116,7 +116,7 @@ DIALECTS = of_task(
     Dialect(
         name="torchmetrics",
         about="torchmetrics 1.9: JaccardIndex is 0 for a label without any pixel; means skip it",
-        rules=SegmentationRules(absent_iou=0.0, ignored_in_iou=False, images_alike=False),
+        rules=SegmentationRules(absent_iou=0.0, ignored_in_iou=False, equal_images=False),
         metrics=(*_VALOR, "PixelAccuracy", "Dice"),
         export="valor",
     ),

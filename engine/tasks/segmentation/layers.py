@@ -76,7 +76,7 @@ class Sizes:
         declared = declared_sizes(frames, datums)
         self.hold(np.arange(len(datums)), declared, lambda _: "the table of datums")
 
-    def told_by(self, side: Side) -> None:
+    def add(self, side: Side) -> None:
         """Add the sizes in the side's columns ``height`` and ``width``."""
         if {"height", "width"} <= set(side.frame.columns):
             size = sizes_in(side.frame, side.called, side.numbered)
@@ -268,7 +268,7 @@ def _refuse_size(named: str, shape: tuple[int, ...]) -> None:
 
 # Rasters of one label each: those of one datum must cover the same ground, pixel by pixel.
 
-_SHOWN = 3
+_LISTED = 3
 
 
 def refuse_other_grids(sides: tuple[Side, Side]) -> None:
@@ -311,12 +311,12 @@ def refuse_other_grids(sides: tuple[Side, Side]) -> None:
                     f"{who}: {path!r} is not aligned with {first!r} ({named[first]}): {why}"
                 )
     if wrong:
-        more = f"\n- and {len(wrong) - _SHOWN:,} more." if len(wrong) > _SHOWN else ""
-        shown = "\n".join(f"- {message}" for message in wrong[:_SHOWN])
+        more = f"\n- and {len(wrong) - _LISTED:,} more." if len(wrong) > _LISTED else ""
+        listed = "\n".join(f"- {message}" for message in wrong[:_LISTED])
         raise InputError(
             f"column 'raster': {count_of(len(wrong), 'file')} whose pixels do not line up with"
             f" those of the"
-            f" same datum:\n{shown}{more}\nWrite the rasters of a datum on one grid; only label"
+            f" same datum:\n{listed}{more}\nWrite the rasters of a datum on one grid; only label"
             " maps can be resampled.",
             code="grids_differ",
             column="raster",
@@ -368,7 +368,7 @@ def count_layers(
     """
     sizes = Sizes(datums, frames)
     for side in sides:
-        sizes.told_by(side)
+        sizes.add(side)
     read = [layers_of(side, sizes, workers) for side in sides]
     refuse_other_grids(sides)
     read = [
@@ -412,7 +412,7 @@ def count_layers(
         lines = of_masks((masks[0], masks[1]), ignored, units.datum, settings, workers)
     return labels, Pixels(
         areas=areas,
-        crossings=_crossings(truth, predicted, units, over, wanted="crossings" in needs),
+        crossings=_crossings(truth, predicted, units, over, needed="crossings" in needs),
         images=images,
         declared=declared_codes(frames, labels),
         ignored=dropped,
@@ -439,7 +439,7 @@ def _without(
             layers.index == IGNORED if ignore is None else np.isin(layers.index, (ignore, IGNORED))
         )
     unit = units.of(side)[layers.row]
-    gone = union_by(layers.masks.take(np.flatnonzero(drop)), _int32(unit[drop]), units.datum.size)
+    void = union_by(layers.masks.take(np.flatnonzero(drop)), _int32(unit[drop]), units.datum.size)
     blank = none
     if layers.index is not None:
         blank = layers.index == NOTHING
@@ -447,7 +447,7 @@ def _without(
             blank |= layers.index == settings.background
     rows = np.flatnonzero(~drop & ~blank)
     index = None if layers.index is None else layers.index[rows]
-    return gone, Layers(layers.masks.take(rows), layers.row[rows], index)
+    return void, Layers(layers.masks.take(rows), layers.row[rows], index)
 
 
 def _united(
@@ -513,11 +513,11 @@ def _areas(
 
 
 def _crossings(
-    truth: _United, predicted_side: _United, units: Units, over: Any, *, wanted: bool
+    truth: _United, predicted_side: _United, units: Units, over: Any, *, needed: bool
 ) -> Crossings:
     """Return the pixels of every pair of labels in a unit, and of labels without overlap."""
     none = np.empty(0, np.int64)
-    if not wanted:
+    if not needed:
         return Crossings(none, none, none, none)
     n = units.datum.size
     many = np.bincount(predicted_side.unit, minlength=n)[truth.unit]  # partners of each true label
@@ -652,7 +652,7 @@ def of_maps(
         codes: int64 [m] twice, label codes of the m pairs that count, -1 for none.
         datum: int32 [u], datum of each unit.
     """
-    place, columns = counted.place[selected], (counted.truth[selected], counted.found[selected])
+    place, columns = counted.place[selected], (counted.truth[selected], counted.predicted[selected])
     order = np.argsort(place, kind="stable")
     edges = np.searchsorted(place[order], np.arange(len(pairs) + 1))
     lost = {
@@ -713,14 +713,14 @@ def of_masks(
             {int(label[i]): i for i in range(start[unit], start[unit + 1])}
             for start, (_, label, _) in zip(starts, sides, strict=True)
         ]
-        gone = to_pixels(ignored, unit) != 0 if ignored.area[unit] else None
+        left_out = to_pixels(ignored, unit) != 0 if ignored.area[unit] else None
         for label in sorted({*places[0], *places[1]}):
             truth, predicted = (
                 to_pixels(masks, place[label]) != 0 if label in place else None
                 for place, (_, _, masks) in zip(places, sides, strict=True)
             )
-            if predicted is not None and gone is not None:
-                predicted = predicted & ~gone
+            if predicted is not None and left_out is not None:
+                predicted = predicted & ~left_out
             yield label, truth, predicted
 
     return measured(datum, labels_of, settings, workers)

@@ -81,7 +81,7 @@ WHY: dict[Ratio, str] = {iou: NO_PIXEL, precision: NOT_PREDICTED, recall: NO_TRU
 
 def used(view: PixelView) -> Array:
     """Labels with pixels on either side, bool [group, label]."""
-    return (view.truth + view.found) > 0
+    return (view.truth + view.predicted) > 0
 
 
 def _chosen(view: PixelView, rule: str, *, declared: bool) -> Array:
@@ -156,20 +156,20 @@ _SUMS = "over the pixels of all datums"
 
 def label_values(view: PixelView, settings: Settings, of: Ratio) -> Array:
     """Return a ratio of each label, float64 [group, label]; NaN if undefined."""
-    return ratio(*of(view.right, view.found, view.truth), filled(settings.rules.undefined))
+    return ratio(*of(view.right, view.predicted, view.truth), filled(settings.rules.undefined))
 
 
 def _per_label(
     of: Ratio, averages: tuple[str, ...], view: PixelView, settings: Settings
 ) -> list[Cells]:
     value = label_values(view, settings, of)
-    shown, fill = value, settings.rules.undefined
+    reported, fill = value, settings.rules.undefined
     if of is iou and settings.rules.absent_iou is not None:
         fill = settings.rules.absent_iou
-        shown = np.where(used(view), value, fill)
-    cells = [label_cells(view, settings, shown, WHY[of])]
+        reported = np.where(used(view), value, fill)
+    cells = [label_cells(view, settings, reported, WHY[of])]
     inside = members_of(of, view, settings)
-    counts = (view.right, view.found, view.truth)
+    counts = (view.right, view.predicted, view.truth)
     pooled = of(*(by_key(view, count, inside) for count in counts))
     methods = {
         "macro": lambda: macro(view, value, inside),
@@ -181,7 +181,7 @@ def _per_label(
 
 
 def _counts(view: PixelView, settings: Settings) -> list[Cells]:
-    counts = {"tp": view.right, "fp": view.found - view.right, "fn": view.truth - view.right}
+    counts = {"tp": view.right, "fp": view.predicted - view.right, "fn": view.truth - view.right}
     return [
         Cells(
             axes=("group", "label"),
@@ -395,7 +395,7 @@ def _mean(need: str, view: PixelView, settings: Settings) -> list[Cells]:
     """The mean of images' means; or of all labels of all images, as torchmetrics' MeanIoU."""
     total, images = view.image_total(need)
     value, scored = ratio(total, images), images.astype(np.int64)
-    if need == "mIOU" and not settings.rules.images_alike:
+    if need == "mIOU" and not settings.rules.equal_images:
         sums = view.exact_sums("areas", lambda few: _label_ratios(iou, few, settings, None), "key")
         value = ratio(*sums)
     reason = "no image on which it is defined"

@@ -243,15 +243,15 @@ def _unnamed(seen: Seen, unnamed: list[int], names: Names, role: str, ids: pl.Se
         covered = f"the indices {listing(named)}"
     more = [int(seen.index[i]) for i in unnamed[1:]]
     also = f" So have {listing(more)}." if more else ""
-    ways = [option("background", index)]
+    hints = [option("background", index)]
     if role == GROUND_TRUTHS:
-        ways.insert(0, option("ignore_index", index))
+        hints.insert(0, option("ignore_index", index))
     return InputError(
         f"{role.replace('_', ' ')}: index {index} has no name:"
         f" {count_of(int(seen.pixels[first]), 'pixel')} in"
         f" {count_of(int(seen.datums[first]), 'datum')}, first datum"
         f" {ids[int(seen.datum[first])]!r}.{also} {option('labels')} names {covered}."
-        f" Name it there, or write {' or '.join(ways)}.",
+        f" Name it there, or write {' or '.join(hints)}.",
         code="index_unnamed",
         side=role,
         value=index,
@@ -338,20 +338,20 @@ def decoded(
 def _meaningless(side: Side, coding: str, row: Array, index: Array, pixels: Array) -> InputError:
     """Return the error of values without a label, with the first one."""
     most = np.unique(index)
-    shown = ", ".join(_name_notes(coding, int(one)) for one in most[:3])
+    first = ", ".join(_name_notes(coding, int(one)) for one in most[:3])
     more = f" and {most.size - 3:,} more" if most.size > 3 else ""
     what = "colour" if is_coloured(coding) else "value"
-    way = (
+    tip = (
         "Were the files resized with interpolation, or saved as JPEG? Otherwise give each label"
         f" its colour: {option('labels')} with a table of label_value and color."
         if is_coloured(coding)
         else f"Give each label its index: {option('labels')}."
     )
     return InputError(
-        f"{side.called}: {count_of(most.size, what)} without a label in {coding}: {shown}{more},"
+        f"{side.called}: {count_of(most.size, what)} without a label in {coding}: {first}{more},"
         f" {count_of(int(pixels.sum()), 'pixel')} in"
         f" {count_of(np.unique(side.datum[row]).size, 'datum')}, first"
-        f" {side.numbered(int(row.min()))}. {way}",
+        f" {side.numbered(int(row.min()))}. {tip}",
         code="values_unlabelled",
         side=side.role,
         coding=coding,

@@ -63,9 +63,9 @@ from .naming import (
 
 
 _POOR, _GOOD = 0.4, 0.5  # mean IoU as they are, below which pixels are looked at, and otherwise
-_LOOKED_AT = 4  # pairs
+_MAX_SAMPLE = 4  # pairs
 _VOID = 255
-_TURNS: dict[str, Callable[[Array], Array]] = {
+_FLIPS: dict[str, Callable[[Array], Array]] = {
     "rows and columns exchanged": lambda pixels: pixels.T,
     "top and bottom exchanged": lambda pixels: pixels[::-1],
     "left and right exchanged": lambda pixels: pixels[:, ::-1],
@@ -107,7 +107,7 @@ def _one_sided_pairs(counts: pl.DataFrame) -> pl.DataFrame:
 
 def _void(counted: Pairs) -> list[Note]:
     here = counted.truth == _VOID
-    if not here.any() or (counted.found == _VOID).any():
+    if not here.any() or (counted.predicted == _VOID).any():
         return []
     share = counted.count[here].sum() / counted.count.sum()
     return [
@@ -137,10 +137,10 @@ def _mean_iou(counts: pl.DataFrame) -> float:
 def _turned(pairs: list[Pair]) -> Note | None:
     """Return a warning about maps that overlap once those of one side are rotated or flipped."""
     complete = [pair for pair in pairs if pair[0] is not None and pair[1] is not None]
-    looked = complete[:: max(1, len(complete) // _LOOKED_AT)][:_LOOKED_AT]
+    sampled = complete[:: max(1, len(complete) // _MAX_SAMPLE)][:_MAX_SAMPLE]
     read: list[tuple[Array, Array]] = []
     with quiet():
-        for pair in looked:
+        for pair in sampled:
             with ExitStack() as stack:
                 try:
                     truth, predicted = opened_pair(pair, stack, resample=False)
@@ -153,7 +153,7 @@ def _turned(pairs: list[Pair]) -> Note | None:
     if not read:
         return None
     before = _sampled(read)
-    for words, turn in _TURNS.items():
+    for words, turn in _FLIPS.items():
         turned = [(truth, turn(predicted)) for truth, predicted in read]
         if any(truth.shape != predicted.shape for truth, predicted in turned):
             continue
@@ -195,7 +195,7 @@ def resampling_notes(resampled: Array, counted: Pairs, units: Units, ids: pl.Ser
     if not resampled.size:
         return []
     reached = np.zeros(units.datum.size, bool)
-    reached[counted.place[counted.found != NOTHING]] = True
+    reached[counted.place[counted.predicted != NOTHING]] = True
     words = {
         "resampled": (
             resampled,
@@ -286,7 +286,7 @@ def _label_maps(
     )
     counted = Pairs(*(getattr(counted, name)[mask] for name in Pairs.__struct_fields__))
     here, indexed = [], []
-    for index in (counted.truth, counted.found):
+    for index in (counted.truth, counted.predicted):
         labelled = np.flatnonzero((index != NOTHING) & (index != _or_nothing(settings.background)))
         here.append(labelled)
         indexed.append((counted.place[labelled], index[labelled], counted.count[labelled]))
@@ -310,7 +310,7 @@ def _decoded(
 ) -> Pairs:
     """Return pairs of label indices for pairs of values in files."""
     indices = []
-    for side, values in zip(sides, (counted.truth, counted.found), strict=True):
+    for side, values in zip(sides, (counted.truth, counted.predicted), strict=True):
         row = np.zeros(units.datum.size, np.int64)
         row[units.of(side)] = np.arange(side.frame.height)
         step = steps_of(settings.label_format)
@@ -453,7 +453,7 @@ def label_notes(tallies: Tallies) -> list[Note]:
     seen = PixelView(tallies.pixels, tallies.labels, tallies.stats)
     pairs = {
         side: frame[np.flatnonzero(getattr(seen, name)[0])]
-        for side, name in ((PREDICTIONS, "found"), (GROUND_TRUTHS, "truth"))
+        for side, name in ((PREDICTIONS, "predicted"), (GROUND_TRUTHS, "truth"))
     }
     if seen.whole.declared is not None:
         pairs[LABELS] = frame.filter(pl.Series(seen.whole.declared))
@@ -509,7 +509,7 @@ _DISTANCES = ("hausdorff", "hd95", "assd")
 
 
 def fit(
-    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
+    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, requested: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
     """Return the metrics as planned, and notes on options without effect on these tables."""
     notes = []
@@ -596,14 +596,14 @@ def contents(tallies: Tallies, settings: Settings, codes: np.ndarray[Any, Any]) 
     out: list[Content] = []
     for code in codes.tolist():
         places = rows[areas.datum[rows] == code]
-        shown = []
+        counts = []
         for at in places[:MOST_LABELS].tolist():
             label = int(areas.label[at])
             truth, predicted, right = (
                 int(column[at]) for column in (areas.truth, areas.found, areas.right)
             )
             union = truth + predicted - right
-            shown.append(
+            counts.append(
                 LabelPixels(
                     key=labels.key_names[labels.key[label]],
                     label=called(labels.frame, label),
@@ -613,7 +613,7 @@ def contents(tallies: Tallies, settings: Settings, codes: np.ndarray[Any, Any]) 
                     iou=right / union if union else None,
                 )
             )
-        out.append(PixelsWrong(labels=tuple(shown), left_out=max(0, places.size - MOST_LABELS)))
+        out.append(PixelsWrong(labels=tuple(counts), left_out=max(0, places.size - MOST_LABELS)))
     return out
 
 
@@ -686,7 +686,7 @@ def confusion_frame(column: str | None, names: list[str], view: PixelView) -> pl
     # For a missing label, -1, the last label's sums are read but not used.
     truth, predicted_area = (
         np.pad(sums, ((0, 0), (0, 1)))[group, code]
-        for sums, code in ((view.truth, actual), (view.found, predicted))
+        for sums, code in ((view.truth, actual), (view.predicted, predicted))
     )
     nan = np.full(count.size, np.nan)
     union, area = truth + predicted_area - count, np.where(actual < 0, predicted_area, truth)

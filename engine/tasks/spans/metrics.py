@@ -199,9 +199,9 @@ def _count_cells(view: RankedView, settings: Settings) -> list[Cells]:
 
 def _schemas(view: RankedView) -> tuple[Array, Array]:
     """Return outcomes within labels, and over the labels of each key: [group, code, schema, 5]."""
-    marks = view.beside(SINGLE_KEYPOINTS)
-    assert marks is not None
-    many = marks.positives
+    flags = view.companion(SINGLE_KEYPOINTS)
+    assert flags is not None
+    many = flags.positives
     many = many.reshape(*many.shape[:2], len(SCOPES), len(SCHEMA_NAMES), len(OUTCOMES))
     return many[:, :, 1], sum_by_key(view, many[:, :, 0])
 

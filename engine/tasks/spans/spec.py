@@ -33,7 +33,7 @@ from .metrics import RANKED, Settings
 
 # Encoding: boxes of height 1, and nervaluate's outcomes.
 
-_ENDS = ("start", "end")
+_SPAN = ("start", "end")
 _BEYOND = 1.01  # times the duration, which files round
 
 
@@ -51,14 +51,14 @@ def boxed(frames: Frames, settings: Settings) -> bool:
         if "start" not in frame.columns:
             continue
         if settings.rules.merged and not scored and _may_repeat(frame):
-            key = ["datum_id", "label_key", "label_value", *_ENDS]
+            key = ["datum_id", "label_key", "label_value", *_SPAN]
             first = frame.select(
                 pl.struct(name for name in key if name in frame.columns).is_first_distinct()
             ).to_series()
             words = "span", "spans", "that repeat another skipped"
             keep_rows(frames, side, first, "repeated_spans", words)
             frame = getattr(frames, side)
-        start, end = (pl.col(name).cast(pl.Float64) for name in _ENDS)
+        start, end = (pl.col(name).cast(pl.Float64) for name in _SPAN)
         if settings.span_ends == "inclusive":
             end = end + 1.0
         elif settings.rules.equal and not scored:
@@ -72,7 +72,7 @@ def boxed(frames: Frames, settings: Settings) -> bool:
             pl.lit(1.0).alias("ymax"),
             *score_column,
         )
-        setattr(frames, side, corners.drop(_ENDS))
+        setattr(frames, side, corners.drop(_SPAN))
     return scored
 
 
@@ -124,13 +124,13 @@ def count_schemas(batch: Batch, settings: Settings) -> PointCounts:
     )
     datum, label = np.r_[ours.datum, theirs.datum], np.r_[ours.label, theirs.label]
     row = np.r_[2 * ours.row, 2 * theirs.row + 1]
-    bits = np.concatenate([_marks(outcome) for outcome in outcomes])
+    bits = np.concatenate([_flags(outcome) for outcome in outcomes])
     order = np.lexsort((row, datum, label))
     n_labels = len(batch.labels)
     none = np.zeros(n_labels + 1, np.int64)
     empty = np.zeros((1, 0), np.uint64)
     tally = Ranked(
-        variants=Variants((0.0,), tuple((f"{name} 1", -np.inf, np.inf) for name in MARKS)),
+        variants=Variants((0.0,), tuple((f"{name} 1", -np.inf, np.inf) for name in FLAGS)),
         start=none,
         score=np.zeros(0),
         datum=np.zeros(0, np.int32),
@@ -144,10 +144,10 @@ def count_schemas(batch: Batch, settings: Settings) -> PointCounts:
         gt_counted=bits[order][None],
         single=batch.single,
     )
-    return PointCounts(MARKS, tally)
+    return PointCounts(FLAGS, tally)
 
 
-MARKS = tuple(
+FLAGS = tuple(
     f"{scope} {schema} {outcome}"
     for scope in SCOPES
     for schema in SCHEMA_NAMES
@@ -172,12 +172,12 @@ def _by_datum(batch: Batch, side: Side) -> _Spans:
     place = np.lexsort((rows, side.datum))
     boxes = side.boxes(place)
     start = offsets_of(np.bincount(side.datum, minlength=len(batch.datums)))
-    ends = boxes[:, 0], boxes[:, 2]
-    return _Spans(start, *ends, side.datum[place], side.label[place], rows[place])
+    bounds = boxes[:, 0], boxes[:, 2]
+    return _Spans(start, *bounds, side.datum[place], side.label[place], rows[place])
 
 
-def _marks(outcome: Array) -> Array:
-    """Outcomes [2, 4, n], -1 for none, as bits in the order of :data:`MARKS`, uint64 [n]."""
+def _flags(outcome: Array) -> Array:
+    """Outcomes [2, 4, n], -1 for none, as bits in the order of :data:`FLAGS`, uint64 [n]."""
     out = np.zeros(outcome.shape[-1], np.uint64)
     for scope, schema in np.ndindex(*outcome.shape[:2]):
         code = outcome[scope, schema].astype(np.int64)
@@ -197,29 +197,29 @@ _LARGER = 1.5  # factor from which units differ
 _SEEN = 1_000  # spans of the ground truths that are looked at for an overlap
 _CHARACTERS = (3.0, 12.0)  # per token, with blanks
 
-Ends = tuple[pl.DataFrame, pl.DataFrame]
+Sides = tuple[pl.DataFrame, pl.DataFrame]
 
 
-def ends_of(ours: pl.DataFrame, theirs: pl.DataFrame) -> Ends:
+def sides_of(ours: pl.DataFrame, theirs: pl.DataFrame) -> Sides:
     """Columns of both sides that a diagnosis needs, before they are consumed."""
     names = ["datum_id", "label_key", "label_value", "xmin", "xmax"]
     first, second = (side.select(name for name in names if name in side) for side in (ours, theirs))
     return first, second
 
 
-def reason(ends: Ends) -> Note | None:
+def reason(sides: Sides) -> Note | None:
     """Return a warning if one reading of the predictions would match nearly all spans.
 
     Spans of one datum and label are paired in order, where both sides have as many. Spans that no
     reading makes equal may overlap in one: see :func:`_rough`.
     """
-    ours, theirs = (_numbered(side) for side in ends)
+    ours, theirs = (_numbered(side) for side in sides)
     key = ["datum_id", "label_key", "label_value", "place", "many"]
     joined = ours.join(theirs, on=key, how="inner", suffix="_true")
     corners = _corners(joined)
     cause = ""
     if joined.height >= _LEAST:
-        cause = _ends(*corners) or _scale(*corners)
+        cause = _offset(*corners) or _scale(*corners)
     cause = cause or _rough(ours, theirs, corners)
     if not cause:
         return None
@@ -274,7 +274,7 @@ def _numbered(side: pl.DataFrame) -> pl.DataFrame:
     return ordered.with_columns(place=pl.int_range(pl.len()).over(group), many=pl.len().over(group))
 
 
-def _ends(start: Array, end: Array, true_start: Array, true_end: Array) -> str:
+def _offset(start: Array, end: Array, true_start: Array, true_end: Array) -> str:
     """Describe ends that are one off, or an offset of both."""
 
     def most(equal: Array) -> bool:
@@ -342,9 +342,9 @@ def _unit(larger: float) -> str:
 
 def _scaled(factor: float, about: str = "") -> str:
     finer, larger = _finer(factor)
-    asked = f": are those {unit}?" if (unit := _unit(larger)) else "."
+    query = f": are those {unit}?" if (unit := _unit(larger)) else "."
     return (
-        f"the numbers of the {finer} are {about}{larger:.4g} times the others'{asked} Give both"
+        f"the numbers of the {finer} are {about}{larger:.4g} times the others'{query} Give both"
         " sides one unit."
     )
 
@@ -363,13 +363,13 @@ def tally(
         def also(batch: Any) -> Any:
             return count_schemas(batch, settings)
 
-    ends = ends_of(frames.predictions, frames.ground_truths)
+    sides = sides_of(frames.predictions, frames.ground_truths)
     result = tallies.tally(frames, settings, needs, workers, also=also)
-    asked = result.ranked.variants.thresholds
-    lowest = min(settings.equal_ious if EQUAL in needs else asked)
-    hits = int(result.ranked.outcomes(asked.index(lowest))[0].sum())
-    few = hits < _FEW * min(side.height for side in ends)
-    if few and (why := reason(ends)) is not None:
+    thresholds = result.ranked.variants.thresholds
+    lowest = min(settings.equal_ious if EQUAL in needs else thresholds)
+    hits = int(result.ranked.outcomes(thresholds.index(lowest))[0].sum())
+    few = hits < _FEW * min(side.height for side in sides)
+    if few and (why := reason(sides)) is not None:
         frames.notes.append(why)
     _drop_idle(frames, scored)
     return result
@@ -397,7 +397,7 @@ def _drop_idle(frames: Frames, scored: bool) -> None:
 
 
 def fit(
-    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
+    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, requested: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
     """Return the metrics that the tables support: those of ranked spans need scores.
 
@@ -406,7 +406,7 @@ def fit(
     """
     run = frames.predictions
     if "score" in run.columns:
-        if not asked_for and settings.rules.equal and not settings.rules.harmonic:
+        if not requested and settings.rules.equal and not settings.rules.harmonic:
             metrics = tuple(one for one in metrics if one.name in RANKED) or metrics
         return metrics, []
     left = [one.name for one in metrics if one.name in RANKED]
@@ -421,7 +421,7 @@ def fit(
             code="metric_unfit",
             metrics=left,
         )
-    notes = [Note("without_scores", f"{', '.join(left)} skipped: {why}.")] if asked_for else []
+    notes = [Note("without_scores", f"{', '.join(left)} skipped: {why}.")] if requested else []
     return fitting, notes
 
 

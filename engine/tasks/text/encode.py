@@ -462,15 +462,15 @@ def _note_order(frames: Frames, pairs: Pairs) -> None:
     first = [[{*text.split(" ")} for text in side.head(_FIRST).to_list()] for side in sides]
     if _common_words(*first) >= _IN_ORDER:
         return
-    if n > 2 * _ENDS:  # the reverse of the first rows are the last ones
-        sides = tuple(pl.concat([side.head(_ENDS), side.tail(_ENDS)]) for side in sides)
+    if n > 2 * _EDGE:  # the reverse of the first rows are the last ones
+        sides = tuple(pl.concat([side.head(_EDGE), side.tail(_EDGE)]) for side in sides)
     texts = [text for side in sides for text in side.to_list()]
     words_of = cache(lambda row: {*texts[row].split(" ")})
     n = len(texts) // 2
-    looked = np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(np.int64)
+    sampled = np.linspace(0, n - 1, min(n, _SAMPLED)).astype(np.int64)
 
     def common(ours: Array, theirs: Array) -> float:
-        at = looked[looked < ours.size]
+        at = sampled[sampled < ours.size]
         return _common_words(*(map(words_of, side[at].tolist()) for side in (ours, theirs)))
 
     rows = np.arange(n)
@@ -503,8 +503,8 @@ def _note_streams(frames: Frames, pairs: Pairs) -> None:
     shared = np.array([[len(a & b) / max(1, len(a | b)) for b in others] for a in words])
     shared = shared.reshape(n, n, n)
     as_read, by_stream = (
-        float(np.mean([of[i].max() for i, of in enumerate(way)]))
-        for way in (shared, shared.transpose(0, 2, 1))
+        float(np.mean([of[i].max() for i, of in enumerate(order)]))
+        for order in (shared, shared.transpose(0, 2, 1))
     )
     if by_stream > as_read + _CLEARLY:
         frames.notes.append(
@@ -520,17 +520,17 @@ def _note_streams(frames: Frames, pairs: Pairs) -> None:
 
 _STREAMS = 20  # references per prediction up to which their order is looked at
 _CLEARLY = 0.1  # gain in the share of common words
-_LOOKED_AT = 32  # texts whose words are compared with those of other rows
+_SAMPLED = 32  # texts whose words are compared with those of other rows
 _FIRST = 8  # texts whose words decide whether others are compared
-_ENDS = 2_000  # first and last texts that may be compared
+_EDGE = 2_000  # first and last texts that may be compared
 _IN_ORDER = 0.4  # share of common words from which rows are in order
 _MANY_LISTS = 0.5  # share of texts from which they are taken for lists
 
 
 def note_wordless(frames: Frames, batch: Batch) -> None:
     """Add notes on texts of other scripts, which have no tokens under ROUGE's default tokenizer."""
-    way = option("rouge_tokenizer", "unicode")
-    what = f"without a Latin letter or a digit, empty to ROUGE unless {way} is given, of datums"
+    remedy = option("rouge_tokenizer", "unicode")
+    what = f"without a Latin letter or a digit, empty to ROUGE unless {remedy} is given, of datums"
 
     def wordless(text: pl.Series) -> pl.Series:
         latin = text.str.contains("[A-Za-z0-9]")

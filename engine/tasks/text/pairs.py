@@ -247,8 +247,8 @@ class Measure(msgspec.Struct, frozen=True):
 
 @lru_cache
 def _stop_word_count(options: tuple[tuple[str, Any], ...]) -> str | None:
-    shown = {name: len(one) if name == "stop_words" else one for name, one in options}
-    return parameters(**shown) if shown else None
+    values = {name: len(one) if name == "stop_words" else one for name, one in options}
+    return parameters(**values) if values else None
 
 
 def metric(

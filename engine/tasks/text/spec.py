@@ -161,12 +161,12 @@ def _by_datum(column: Column, chosen: Array | None, batch: Batch) -> Column:
 
 
 def fit(
-    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
+    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, requested: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
     """Return the metrics that the tables support: with texts, or with vectors.
 
     Args:
-        asked_for: the user named the metrics; otherwise vector metrics are added if there are
+        requested: the user named the metrics; otherwise vector metrics are added if there are
             vectors or an embedder.
 
     Raises:
@@ -175,13 +175,11 @@ def fit(
     texts, vectors = has_texts(frames), has_vectors(frames)
     any_texts = has_texts(frames, references=False)
     vectors = vectors or (texts and settings.embedder is not None)
-    if asked_for:
+    if requested:
         _refuse([one for one in metrics if _by_vectors(one.needs) and not vectors], _NO_VECTORS)
         counted = [one for one in metrics if not _by_vectors(one.needs)]
-        lacking = [
-            one for one in counted if not (any_texts if "reference" in one.spares else texts)
-        ]
-        _refuse(lacking, _NO_TEXTS)
+        unfit = [one for one in counted if not (any_texts if "reference" in one.spares else texts)]
+        _refuse(unfit, _NO_TEXTS)
     else:
         metrics = metrics if texts else ()
         if vectors:

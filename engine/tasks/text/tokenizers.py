@@ -34,7 +34,7 @@ _OTHER_WORDS = (
     (0x1F170, 0x1F18A),
 )
 """Ranges of word characters that are neither letters, marks nor numbers by their category."""
-_ALONE = (
+_SINGLE = (
     (0x3040, 0x3100),  # kana
     (0x31F0, 0x3200),
     (0x3400, 0xA000),  # Chinese characters
@@ -90,7 +90,7 @@ def token_kinds(size: int) -> Array:
         character = chr(code)
         if character.isalnum() or unicodedata.category(character)[0] == "M":
             kinds[code] = TOKEN
-    for begin, end in _ALONE:
+    for begin, end in _SINGLE:
         some = kinds[begin:end]
         some[some == TOKEN] = TOKEN_ALONE
     return kinds
@@ -192,7 +192,7 @@ TOKENIZERS: dict[str, Callable[[pl.Series], Hashed]] = {
 
 # Content words of English texts: words without punctuation and function words.
 
-MARKS = r"[!-/:-@\[-`{-~]"
+PUNCTUATION = r"[!-/:-@\[-`{-~]"
 BETWEEN = f"[{SPACES}]+"
 _EDGE = r"[^\p{L}\p{N}]"
 _FUNCTION_WORDS = (
@@ -238,7 +238,7 @@ def spaced_words(texts: pl.Series, words: tuple[str, ...]) -> pl.Series:
         texts: String, without nulls.
         words: words to remove, lower case, without white space.
     """
-    bare = texts.str.to_lowercase().str.replace_all(MARKS, "")
+    bare = texts.str.to_lowercase().str.replace_all(PUNCTUATION, "")
     separated = pl.concat_str(pl.lit(" "), bare.str.replace_all(BETWEEN, "  "), pl.lit(" "))
     spaced = pl.select(separated).to_series()
     if not words:

@@ -21,7 +21,7 @@ class TrackingRules(msgspec.Struct, frozen=True, kw_only=True):
         overlap: default IoU from which a pair may match in CLEAR and counts in identity, and from
             which predictions match ignored objects.
         evaluated: labels that are scored, in lower case; empty for all.
-        beside: other labels -> the evaluated one whose predictions their ground truths are matched
+        partner: other labels -> the evaluated one whose predictions their ground truths are matched
             with; ``*`` for all that are not named. Rows of labels that are not here are dropped.
         distractors: subset of these whose matches are ignored predictions.
         most_occluded: ground truths beyond this level are ignored.
@@ -33,7 +33,7 @@ class TrackingRules(msgspec.Struct, frozen=True, kw_only=True):
 
     overlap: float = 0.5
     evaluated: tuple[str, ...] = ()
-    beside: dict[str, str] = {}
+    partner: dict[str, str] = {}
     distractors: frozenset[str] = frozenset()
     most_occluded: float = math.inf
     most_truncated: float = math.inf
@@ -66,8 +66,8 @@ class Settings(TaskSettings, frozen=True, kw_only=True):
     @staticmethod
     def derive(values: dict[str, Any], options: Options, dialect: Dialect) -> None:
         alphas = values["iou_thresholds"] or ALPHAS
-        wanted = options.iou_thresholds_to_return or ()
-        values["alphas"], values["alphas_to_return"] = alphas, chosen_thresholds(wanted, alphas)
+        chosen = options.iou_thresholds_to_return or ()
+        values["alphas"], values["alphas_to_return"] = alphas, chosen_thresholds(chosen, alphas)
         values["overlap"] = options.match_threshold or dialect.rules.overlap
 
 
@@ -77,7 +77,7 @@ MOT_DISTRACTORS = frozenset({"person_on_vehicle", "static_person", "distractor",
 _MOT = TrackingRules(
     first_frame=1,
     evaluated=("pedestrian",),
-    beside={"*": "pedestrian"},
+    partner={"*": "pedestrian"},
     distractors=MOT_DISTRACTORS,
 )
 
@@ -111,7 +111,7 @@ DIALECTS = of_task(
         " sitting people and hidden or cut objects, small ones and those in DontCare are skipped",
         rules=TrackingRules(
             evaluated=("car", "pedestrian"),
-            beside={"van": "car", "person": "pedestrian", "person_sitting": "pedestrian"},
+            partner={"van": "car", "person": "pedestrian", "person_sitting": "pedestrian"},
             distractors=frozenset({"van", "person", "person_sitting"}),
             most_occluded=2,
             most_truncated=0,

@@ -96,7 +96,7 @@ NAMES = {GROUND_TRUTHS: "object_id", PREDICTIONS: "track_id"}
 """Names of the ids of each side."""
 UNNAMED = "object"
 """Label of all rows if tables have none."""
-_SHOWN = 3
+_LISTED = 3
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -160,7 +160,7 @@ class Batch(msgspec.Struct, frozen=True):
         declared: bool [n_labels], labels that were declared.
         labelled: the tables have labels.
         truth: ground truths.
-        found: predictions.
+        predicted: predictions.
         length: int64 [n_datums], frames of each sequence, 0 if unknown.
     """
 
@@ -169,7 +169,7 @@ class Batch(msgspec.Struct, frozen=True):
     declared: Array
     labelled: bool
     truth: Side
-    found: Side
+    predicted: Side
     length: Array
 
 
@@ -219,7 +219,7 @@ def refuse_frames(batch: Batch, first: int) -> None:
     """
     parts = []
     count = 0
-    for role, side in ((GROUND_TRUTHS, batch.truth), (PREDICTIONS, batch.found)):
+    for role, side in ((GROUND_TRUTHS, batch.truth), (PREDICTIONS, batch.predicted)):
         last = batch.length[side.datum]
         wrong = np.flatnonzero((last > 0) & ((side.frame < first) | (side.frame >= first + last)))
         if wrong.size:
@@ -250,9 +250,9 @@ def refuse_short(batch: Batch, n_frames: Array) -> None:
     if short.size:
         first = [
             f"{batch.datums.id[int(at)]!r} ({batch.length[at]:,} of {n_frames[at]:,})"
-            for at in short[:_SHOWN]
+            for at in short[:_LISTED]
         ]
-        more = ", ..." if short.size > _SHOWN else ""
+        more = ", ..." if short.size > _LISTED else ""
         raise InputError(
             f"datums: column 'frames': {count_of(short.size, 'sequence')} shorter than the frames"
             f" that have rows, first {', '.join(first)}{more}. Correct the lengths, or remove"
@@ -301,12 +301,12 @@ def _labelled(sides: list[pl.DataFrame]) -> bool:
     """Return True if rows have labels."""
     have = ["label_value" in side.columns for side in sides]
     if any(have) and not all(have):
-        other, lacking = (
+        other, bare = (
             ("ground truths", "predictions") if have[0] else ("predictions", "ground truths")
         )
         raise InputError(
-            f"{lacking}: no labels, and the {other} have a column label_value. Objects and tracks"
-            f" are matched within their label: give the {lacking} the column, too, or remove it"
+            f"{bare}: no labels, and the {other} have a column label_value. Objects and tracks"
+            f" are matched within their label: give the {bare} the column, too, or remove it"
             f" from the {other}.",
             code="column_missing",
             column="label_value",

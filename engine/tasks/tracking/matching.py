@@ -45,7 +45,7 @@ class LaidOut(msgspec.Struct, frozen=True):
         label: int32 [units], label code.
         frames: rows and pairs, as kernel input.
         truth_row: int64 [n], table row of each ground truth.
-        found_row: int64 [m], table row of each prediction.
+        predicted_row: int64 [m], table row of each prediction.
         offsets: int64 [units + 1], rows of both sides before each unit, a measure of work.
     """
 
@@ -53,7 +53,7 @@ class LaidOut(msgspec.Struct, frozen=True):
     label: Array
     frames: TrackFrames
     truth_row: Array
-    found_row: Array
+    predicted_row: Array
     offsets: Array
 
     def some(self, truth: Array, predicted: Array) -> LaidOut:
@@ -65,7 +65,8 @@ class LaidOut(msgspec.Struct, frozen=True):
         """
         frames = self.frames
         selected = [
-            chosen[row] for chosen, row in ((truth, self.truth_row), (predicted, self.found_row))
+            chosen[row]
+            for chosen, row in ((truth, self.truth_row), (predicted, self.predicted_row))
         ]
         starts = [frames.truth_start, frames.found_start]
         place = [np.r_[0, np.cumsum(own)] for own in selected]
@@ -107,7 +108,7 @@ class LaidOut(msgspec.Struct, frozen=True):
         order = [
             (np.cumsum(chosen) - 1)[row[own]]
             for chosen, row, own in zip(
-                (truth, predicted), (self.truth_row, self.found_row), selected, strict=True
+                (truth, predicted), (self.truth_row, self.predicted_row), selected, strict=True
             )
         ]
         return LaidOut(
@@ -115,7 +116,7 @@ class LaidOut(msgspec.Struct, frozen=True):
             label=self.label[units],
             frames=TrackFrames(*(frozen(part, part.dtype) for part in parts)),
             truth_row=order[0],
-            found_row=order[1],
+            predicted_row=order[1],
             offsets=truth_start[start] + found_start[start],
         )
 
@@ -156,7 +157,7 @@ def lay_out(truth: Side, predicted: Side, workers: Workers) -> LaidOut:
         label=(unit % n_labels).astype(np.int32),
         frames=frames,
         truth_row=order[0],
-        found_row=order[1],
+        predicted_row=order[1],
         offsets=rows[0][start] + rows[1][start],
     )
 
@@ -210,14 +211,14 @@ class Prepared(msgspec.Struct, frozen=True):
 
     Attributes:
         truth: ground truths.
-        found: predictions.
+        predicted: predictions.
         laid: both by unit and frame.
         frames: int64 [frames], the sequence of every frame that has a row, counted or not.
         notes: rows that were dropped because of their label, or by their table.
     """
 
     truth: Side
-    found: Side
+    predicted: Side
     laid: LaidOut
     frames: Array
     notes: list[Note]
@@ -236,20 +237,20 @@ def prepare(batch: Batch, rules: TrackingRules, workers: Workers) -> Prepared:
     Raises:
         InputError: the tables have no label that the dialect scores.
     """
-    truth, predicted = batch.truth, batch.found
+    truth, predicted = batch.truth, batch.predicted
     frames = _frames(truth, predicted)
     meets, scored, distracts = _labels(batch.labels, rules, labelled=batch.labelled)
     _refuse_strangers(batch.labels, scored, rules)
     regions = truth.some(np.flatnonzero(truth.region))
     rows = np.flatnonzero((meets[truth.label] >= 0) & ~truth.region)
-    truth, found_kept = truth.some(rows), np.flatnonzero(scored[predicted.label])
+    truth, counted = truth.some(rows), np.flatnonzero(scored[predicted.label])
     n_truth = rows.size + regions.frame.size
     words = ("row", "rows", "of labels that the dialect does not evaluate skipped")
-    gone = (
+    dropped = (
         ("ground truths: ", batch.truth.frame.size - n_truth),
-        ("predictions: ", batch.found.frame.size - found_kept.size),
+        ("predictions: ", batch.predicted.frame.size - counted.size),
     )
-    notes = [note_of("labels_not_evaluated", n, words, (), side) for side, n in gone if n]
+    notes = [note_of("labels_not_evaluated", n, words, (), side) for side, n in dropped if n]
     if not rules.evaluated and batch.labelled:
         names = batch.labels.frame["label_value"].cast(pl.String)
         unscored = np.flatnonzero(names.is_in([*MOT_DISTRACTORS]).to_numpy())
@@ -262,7 +263,7 @@ def prepare(batch: Batch, rules: TrackingRules, workers: Workers) -> Prepared:
         facts = {"count": unconsidered, "of": of, "beyond": _NEARLY_ALL}
         none_left = unconsidered > _NEARLY_ALL * of
         notes.append(msgspec.structs.replace(note, warning=none_left, facts=facts))
-    predicted = predicted.some(found_kept)
+    predicted = predicted.some(counted)
     ignored = truth.ignored | distracts[truth.label]
     ignored |= (truth.hidden > (rules.most_occluded, rules.most_truncated)).any(axis=1)
     counts = scored[truth.label] & ~ignored & ~truth.left_out
@@ -298,9 +299,9 @@ def _labels(labels: Labels, rules: TrackingRules, *, labelled: bool) -> tuple[Ar
         return np.arange(n, dtype=np.int32), np.ones(n, bool), np.zeros(n, bool)
     names = [str(name).casefold() for name in labels.frame["label_value"].to_list()]
     code = {name: i for i, name in enumerate(names)}
-    others = rules.beside.get("*", "")
+    others = rules.partner.get("*", "")
     meets = [
-        i if name in rules.evaluated else code.get(rules.beside.get(name, others), -1)
+        i if name in rules.evaluated else code.get(rules.partner.get(name, others), -1)
         for i, name in enumerate(names)
     ]
     scored = np.array([name in rules.evaluated for name in names], bool)
@@ -313,11 +314,11 @@ def _refuse_strangers(labels: Labels, scored: Array, rules: TrackingRules) -> No
     if scored.any() or not len(labels):
         return
     names = labels.frame["label_value"].to_list()
-    wanted = rules.evaluated
+    classes = rules.evaluated
     raise InputError(
-        f"the dialect scores {listing(wanted)}, but the tables only have"
+        f"the dialect scores {listing(classes)}, but the tables only have"
         f" {listing(sorted(map(str, names)))}. Map labels:"
-        f" {option('label_map', {names[0]: wanted[0]})}; or score all of them:"
+        f" {option('label_map', {names[0]: classes[0]})}; or score all of them:"
         f" {option('dialect', 'standard')}.",
         code="labels_not_evaluated",
         labels=sorted(map(str, names)),
@@ -333,7 +334,7 @@ def _staying(
     workers: Workers,
 ) -> Array:
     """Return the predictions that count, bool [m]."""
-    state = np.zeros(laid.found_row.size, np.uint8)
+    state = np.zeros(laid.predicted_row.size, np.uint8)
     ignored_rows = ignored[laid.truth_row]
     least = rules.overlap - EPSILON
     workers.over(
@@ -341,14 +342,14 @@ def _staying(
         lambda first, last: absorbed(laid.frames, first, last, ignored_rows, least, state),
     )
     of_row = np.zeros_like(state)
-    of_row[laid.found_row] = state
-    gone = of_row == TAKEN
-    lone = np.flatnonzero((of_row != TAKEN) & (of_row != MATCH))
+    of_row[laid.predicted_row] = state
+    dropped = of_row == TAKEN
+    unmatched = np.flatnonzero((of_row != TAKEN) & (of_row != MATCH))
     if rules.least_height is not None:
-        height = predicted.boxes[lone, 3] - predicted.boxes[lone, 1]
-        gone[lone[height <= rules.least_height + EPSILON]] = True
-    gone[lone[_within(predicted.some(lone), regions, workers)]] = True
-    return ~gone
+        height = predicted.boxes[unmatched, 3] - predicted.boxes[unmatched, 1]
+        dropped[unmatched[height <= rules.least_height + EPSILON]] = True
+    dropped[unmatched[_within(predicted.some(unmatched), regions, workers)]] = True
+    return ~dropped
 
 
 def _within(predicted: Side, regions: Side, workers: Workers) -> Array:
@@ -386,7 +387,7 @@ class Matched(msgspec.Struct, frozen=True):
     Attributes:
         laid: the rows that count.
         truth: the ground truths that count, in the order of their table.
-        found: the predictions that count.
+        predicted: the predictions that count.
         events: outcome of each ground truth in CLEAR, in layout order.
         rows: counts by sequence and label.
         notes: rows that were dropped because of their label.
@@ -394,7 +395,7 @@ class Matched(msgspec.Struct, frozen=True):
 
     laid: LaidOut
     truth: Side
-    found: Side
+    predicted: Side
     events: ClearEvents
     rows: TrackRows
     notes: list[Note]
@@ -411,7 +412,7 @@ def match(batch: Batch, settings: Settings, needs: frozenset[str], workers: Work
     prepared = prepare(batch, settings.rules, workers)
     seen = np.bincount(prepared.frames, minlength=len(batch.datums))
     refuse_short(batch, seen)
-    truth, predicted, laid = prepared.truth, prepared.found, prepared.laid
+    truth, predicted, laid = prepared.truth, prepared.predicted, prepared.laid
     n, n_alphas = laid.datum.size, len(settings.alphas)
 
     def many(*shape: int, dtype: type = np.int64) -> Array:
@@ -438,9 +439,9 @@ def match(batch: Batch, settings: Settings, needs: frozenset[str], workers: Work
             identities(laid.frames, first, last, least, common)
 
     workers.over(laid.offsets, count)
-    ends = laid.frames.start
+    bounds = laid.frames.start
     rows_truth, rows_found = (
-        np.diff(start[ends]) for start in (laid.frames.truth_start, laid.frames.found_start)
+        np.diff(start[bounds]) for start in (laid.frames.truth_start, laid.frames.found_start)
     )
     both = (rows_truth > 0) & (rows_found > 0)
     length = np.where(batch.length > 0, batch.length, seen)

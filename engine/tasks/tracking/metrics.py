@@ -150,12 +150,12 @@ def _cells(number: Number, view: CountsView, settings: Settings) -> list[Cells]:
     """Rows a label, of all labels together, and the mean over labels; some at single alphas."""
     of_label = partial(view.sums, "rows")
 
-    def together(name: str) -> Array:
+    def pooled(name: str) -> Array:
         return of_label(name).sum(axis=1, keepdims=True)
 
     tracks = view.whole
-    values: dict[str | None, Array] = {None: _values(number, together)}
-    support: dict[str | None, Array] = {None: together("truth")}
+    values: dict[str | None, Array] = {None: _values(number, pooled)}
+    support: dict[str | None, Array] = {None: pooled("truth")}
     if tracks.labelled and not number.counts:
         per_label = _values(number, of_label)
         counted = number.some(of_label)

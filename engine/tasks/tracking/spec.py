@@ -39,7 +39,7 @@ from ..rules import (
     GOOD,
     LEAST,
     POOR,
-    boxes_apart,
+    boxes_note,
     fit,
     good_fit,
     hardly_any,
@@ -64,16 +64,16 @@ _KEYS = ("datum_id", "frame", "label_value", "object_id", "track_id")
 def event_frame(batch: Batch, matched: Matched, settings: Settings) -> pl.DataFrame:
     """Return one row per ground truth, and per unmatched prediction, by sequence and frame."""
     laid, events = matched.laid, matched.events
-    unmatched = np.ones(laid.found_row.size, bool)
+    unmatched = np.ones(laid.predicted_row.size, bool)
     unmatched[events.met[events.met >= 0]] = False
-    wrong = laid.found_row[np.flatnonzero(unmatched)]
-    truth, predicted = laid.truth_row, matched.found
+    wrong = laid.predicted_row[np.flatnonzero(unmatched)]
+    truth, predicted = laid.truth_row, matched.predicted
     event = events.event.astype(np.int64)
     kind = np.select(
         [event & SWITCH > 0, event & FRAGMENT > 0, event & MATCH > 0], [1, 2, 0], default=3
     )
     matches = np.where(
-        events.met < 0, -1, laid.found_row[events.met] if laid.found_row.size else -1
+        events.met < 0, -1, laid.predicted_row[events.met] if laid.predicted_row.size else -1
     )
     before = _tracks_before(matched)
     n, k = truth.size, wrong.size
@@ -155,7 +155,7 @@ def _tracks_before(matched: Matched) -> np.ndarray:
         for start in (frames.truth_start, frames.found_start)
     ]
     width = int(max(before.max(initial=0), frames.found_id.max(initial=0))) + 1
-    track_ids = matched.found.id[matched.laid.found_row]
+    track_ids = matched.predicted.id[matched.laid.predicted_row]
     keys, first = np.unique(units[1] * width + frames.found_id, return_index=True)
     here = np.flatnonzero(before >= 0)
     out = np.full(before.size, -1, np.int64)
@@ -177,7 +177,7 @@ _MATCHED = 0.25  # share of the smaller side's rows; from here on the boxes agre
 _BETTER = 0.05  # gain in the mean of best IoUs that other frame numbers have to bring
 _SEQUENCES, _FRAMES = 8, 200  # that are looked at if boxes match but first frames differ
 _SHIFTS = (1, -1)
-_TURNS = 50  # other sequences that predictions are compared with
+_OTHERS = 50  # other sequences that predictions are compared with
 _GAPS = 5  # between frames of a side, below which a common step is chance
 _AT = 0.5  # IoU at which HOTA's matches are counted here
 
@@ -270,20 +270,20 @@ def _units(truth: Side, predicted: Side) -> tuple[_Units, _Units, Array]:
     return ours, theirs, ordered[:, new].T
 
 
-def _placed(key: Array, shift: int = 0, sequence: int = 0, wanted: Array | None = None) -> Array:
+def _placed(key: Array, shift: int = 0, sequence: int = 0, sought: Array | None = None) -> Array:
     """The code of the frame ``shift`` later, ``sequence`` sequences further on; -1 without one.
 
     Args:
-        wanted: int64 [n_units, 2], other sequences and frames to look for.
+        sought: int64 [n_units, 2], other sequences and frames to look for.
     """
-    if wanted is None:
+    if sought is None:
         if not shift and not sequence:
             return np.arange(len(key), dtype=np.int64)
         datum = (key[:, 0] + sequence) % (key[:, 0].max() + 1)
-        wanted = np.stack([datum, key[:, 1] + shift], axis=1)
+        sought = np.stack([datum, key[:, 1] + shift], axis=1)
     names = ["datum", "frame"]
     frames = pl.DataFrame(key, schema=names).with_row_index("code")
-    places = pl.DataFrame(wanted, schema=names).join(
+    places = pl.DataFrame(sought, schema=names).join(
         frames, on=names, how="left", maintain_order="left"
     )
     return places["code"].cast(pl.Int64).fill_null(-1).to_numpy()
@@ -311,11 +311,11 @@ def _shifted(
 
 def _other_sequences(ours: _Units, theirs: _Units, key: Array, ids: pl.Series) -> Note | None:
     """A warning of sequences whose predictions are of other sequences, in turn."""
-    for step in range(1, min(len(ids), _TURNS)):
+    for step in range(1, min(len(ids), _OTHERS)):
         some = sample(ours, theirs, _placed(key, 0, step))
         if some.fewest >= LEAST and fit(some) >= GOOD:
             first, other = ids[0], ids[step]
-            return boxes_apart(
+            return boxes_note(
                 f"those of the sequences are exchanged: predictions of {first!r} overlap the ground"
                 f" truths of {other!r}. Rename the sequences of one side",
                 sequences=[first, other],
@@ -343,7 +343,7 @@ def _spaced(
     there, here = (int(side.frame.min()) for side in (truth, predicted))
     numbers, rest = np.divmod(key[:, 1] - here, steps[1])
     moved = np.stack([key[:, 0], np.where(rest, -1, there + numbers * steps[0])], axis=1)
-    some = sample(ours, theirs, _placed(key, wanted=moved))
+    some = sample(ours, theirs, _placed(key, sought=moved))
     well = fit(some) if some.fewest >= LEAST else 0.0
     if well < max(GOOD, as_is + _BETTER):
         return None
@@ -539,7 +539,7 @@ def _matched(
 ) -> Matched:
     """Match, and add the notes on it to those of the frames."""
     matched = match(batch, settings, needs, workers)
-    sides = matched.truth, matched.found
+    sides = matched.truth, matched.predicted
     doubt = disagreement(batch, *sides, matched.rows, settings.alphas) or _skipped(*sides)
     doubt = doubt or _untracked(*sides) or _unanswered(*sides)
     frames.notes += [*matched.notes, *([] if doubt is None else [doubt])]
@@ -633,14 +633,14 @@ def losses(
 def contents(tallies: Tallies, settings: Settings, codes: Array) -> list[Content]:
     """See :attr:`..contents.Contents.of_tally`: labels of sequences, the most boxes first."""
     rows = tallies.tracks.rows
-    shown = {
+    counts = {
         "boxes": rows.truth,
         "predicted": rows.found,
         "matched": rows.tp,
         "switches": rows.switches,
         "fragments": rows.fragments,
     }
-    columns = {name: lambda at, values=values: f"{values[at]}" for name, values in shown.items()}
+    columns = {name: lambda at, values=values: f"{values[at]}" for name, values in counts.items()}
     return label_tables(tallies, rows, codes, rows.truth + rows.found, columns)
 
 

@@ -47,8 +47,8 @@ def _rows_of(stats: Stats, name: str) -> Paired:
         datum = np.flatnonzero(present).astype(np.int32)
         value, weight = value[datum], None if weight is None else weight[datum]
     key = np.zeros(datum.size, np.int32)
-    beside = {} if weight is None else {_OWN: weight}
-    return Paired(datum, key, value, value, weight, beside)
+    extra = {} if weight is None else {_OWN: weight}
+    return Paired(datum, key, value, value, weight, extra)
 
 
 _OWN = "own"

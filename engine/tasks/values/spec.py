@@ -20,7 +20,7 @@ from ...schemas.tables import PASSES, VALUES_BESIDE
 from ...schemas.wording import option
 from ...tallies.stats import Column, Stats
 from ..contents import Contents, contents_of_table
-from ..encoding import MARKS, Workers, is_usual, row_of_datums, table_datums
+from ..encoding import SENTINELS, Workers, is_usual, row_of_datums, table_datums
 from ..per_datum import OF_VALUES, StatsTallies, no_labels
 from ..per_datum import common as common_values
 from ..per_datum import merge as merge_tallies
@@ -95,8 +95,8 @@ def merge_findings(parts: Sequence[Findings]) -> Findings:
         shares=added_lists([part.shares for part in parts]),
     )
     for part in parts:
-        for name, marks in part.marks.items():
-            merged.marks[name] = [*merged.marks.get(name, []), *marks]
+        for name, sentinels in part.marks.items():
+            merged.marks[name] = [*merged.marks.get(name, []), *sentinels]
         for name, (low, high, n) in part.others.items():
             lowest, highest, all_n = merged.others.get(name, (low, high, 0))
             merged.others[name] = min(lowest, low), max(highest, high), all_n + n
@@ -121,7 +121,7 @@ def encode(
     columns: dict[str, tuple[Column, ...]] = {}
     rows_of = dict(_rows(table, long=long))
     for name in sorted(needs):
-        if name not in rows_of and (asked := PASSES.fullmatch(name)) and "passed" in rows_of:
+        if name not in rows_of and (passes := PASSES.fullmatch(name)) and "passed" in rows_of:
             findings.written[name] = table.height
             every = np.arange(n) if codes is None else codes
             passed = rows_of["passed"][0].cast(pl.Float64).to_numpy()
@@ -132,7 +132,7 @@ def encode(
                     code="not_a_flag",
                     column="passed",
                 )
-            chance, passed_datums = chance_of_passing(passed, every, asked[1], int(asked[2]))
+            chance, passed_datums = chance_of_passing(passed, every, passes[1], int(passes[2]))
             columns |= _columns(name, chance, passed_datums, None, n, findings)
             continue
         series, rows = rows_of.get(name, (_NONE, np.zeros(0, np.int64)))
@@ -168,8 +168,8 @@ def _rows(
         return
     code = table["metric"].cast(pl.Enum(names)).to_physical().to_numpy()
     order = np.argsort(code, kind="stable")
-    ends = np.cumsum(np.bincount(code, minlength=len(names))).tolist()
-    for name, first, last in zip(names, [0, *ends][: len(names)], ends, strict=True):
+    stops = np.cumsum(np.bincount(code, minlength=len(names))).tolist()
+    for name, first, last in zip(names, [0, *stops][: len(names)], stops, strict=True):
         yield name, (value[order[first:last]], order[first:last])
 
 
@@ -186,7 +186,7 @@ def _columns(
     present = value[~missing] if missing.any() else value
     share = _only_0_and_1(present) if present.size else None
     if share is False:
-        _note_marks(name, present, findings)
+        _note_sentinels(name, present, findings)
     if share and weight is not None:
         share = bool((weight[~missing] == 1).all())
     if datum is not None and datum.size:
@@ -218,12 +218,12 @@ def _columns(
     return columns
 
 
-def _note_marks(name: str, present: Array, findings: Findings) -> None:
+def _note_sentinels(name: str, present: Array, findings: Findings) -> None:
     """Record the marks below and above all other values, and the range of these."""
     while present.size:
         low, high = float(present.min()), float(present.max())
-        mark = low if low in MARKS else high
-        if mark not in MARKS:
+        mark = low if low in SENTINELS else high
+        if mark not in SENTINELS:
             findings.others[name] = low, high, present.size
             break
         n, present = present.size, present[present != mark]
@@ -297,9 +297,9 @@ def notes(findings: Findings, settings: Settings, needs: frozenset[str]) -> list
     ):
         gaps = {name: findings.status[name][at] for name in names if findings.status[name][at]}
         if gaps:
-            shown = ", ".join(f"{name} {count:,}" for name, count in [*gaps.items()][:_NAMED])
+            listed = ", ".join(f"{name} {count:,}" for name, count in [*gaps.items()][:_NAMED])
             more = f" and {len(gaps) - _NAMED} more" if len(gaps) > _NAMED else ""
-            message = f"of {count_of(findings.datums, 'datum')}, some {words}: {shown}{more}."
+            message = f"of {count_of(findings.datums, 'datum')}, some {words}: {listed}{more}."
             result.append(
                 Note(
                     code, message, sum(gaps.values()), facts={"metrics": dict([*gaps.items()][:20])}
@@ -339,8 +339,8 @@ def notes(findings: Findings, settings: Settings, needs: frozenset[str]) -> list
         )
         gaps = {name: count for name in several for count in findings.gaps.get(name, ()) if count}
         if gaps:
-            shown = ", ".join(f"{name} {count:,}" for name, count in [*gaps.items()][:_NAMED])
-            message += f" Rows without a value are left out of these means: {shown}."
+            listed = ", ".join(f"{name} {count:,}" for name, count in [*gaps.items()][:_NAMED])
+            message += f" Rows without a value are left out of these means: {listed}."
         missing = {"missing": dict([*gaps.items()][:20])} if gaps else {}
         several_facts = {"metrics": [*several][:20], **missing}
         result.append(Note("values_averaged", message, rows, facts=several_facts))
@@ -355,7 +355,7 @@ _REPEATED = 3  # rows of a mark of missing values
 
 
 def fit(
-    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, asked_for: bool
+    metrics: tuple[Metric, ...], frames: Frames, settings: Settings, *, requested: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
     """Return the requested metrics, or all of the table.
 
@@ -363,29 +363,29 @@ def fit(
         InputError: the table has no metric that an option names.
     """
     return fit_written(
-        metrics, written(frames.sides[TABLE], settings), settings, asked_for=asked_for
+        metrics, written(frames.sides[TABLE], settings), settings, requested=requested
     )
 
 
 def fit_written(
-    metrics: tuple[Metric, ...], rows: Mapping[str, int], settings: Settings, *, asked_for: bool
+    metrics: tuple[Metric, ...], rows: Mapping[str, int], settings: Settings, *, requested: bool
 ) -> tuple[tuple[Metric, ...], list[Note]]:
     """Return the requested metrics, or all of the table; see :func:`fit`."""
-    named = [metric.name for metric in metrics] if asked_for else [*rows]
+    named = [metric.name for metric in metrics] if requested else [*rows]
     for what, names in (("metrics", named), ("better", settings.better)):
-        lacking = [name for name in names if name not in rows]
+        missing = [name for name in names if name not in rows]
         if "passed" in rows:
-            lacking = [name for name in lacking if not PASSES.fullmatch(name)]
-        if lacking and rows:
+            missing = [name for name in missing if not PASSES.fullmatch(name)]
+        if missing and rows:
             raise InputError(
-                f"{option(what)}: the table has no metric {listing(lacking)}."
-                f"{did_you_mean(lacking[0], rows)} Metrics there: {listing([*rows], most=12)}."
+                f"{option(what)}: the table has no metric {listing(missing)}."
+                f"{did_you_mean(missing[0], rows)} Metrics there: {listing([*rows], most=12)}."
                 f" Statistics of them are chosen with {option('statistics')}.",
                 code="unknown_name",
                 option=what,
-                value=lacking[0],
+                value=missing[0],
             )
-    return (metrics if asked_for else tuple(map(family, named))), []
+    return (metrics if requested else tuple(map(family, named))), []
 
 
 AHEAD = ("metric",)
@@ -393,14 +393,14 @@ AHEAD = ("metric",)
 
 
 def may_fit(
-    metrics: tuple[Metric, ...], needs: frozenset[str], ahead: pl.DataFrame, *, asked_for: bool
+    metrics: tuple[Metric, ...], needs: frozenset[str], ahead: pl.DataFrame, *, requested: bool
 ) -> tuple[tuple[Metric, ...], bool]:
     """Return the metrics that the rows may have, before checks.
 
     Args:
         ahead: distinct values of ``AHEAD``; of a wide table its columns, without rows.
     """
-    if asked_for:
+    if requested:
         return metrics, False
     if set(ahead.columns) == set(AHEAD):
         names = ahead["metric"].cast(pl.String).drop_nulls().unique().sort().to_list()

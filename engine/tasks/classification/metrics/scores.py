@@ -107,10 +107,10 @@ def _means(view: ScoredView, settings: Settings, value: Array, micro: str) -> li
     if settings.rules.auc_mean_needs_all:
         counting = by_key(view, inside & np.isnan(value) & (view.positives > 0)) > 0
         by_weight = np.where(counting, np.nan, by_weight)
-    lacking = f"a label without {has}"
+    broken_by = f"a label without {has}"
     cells = [
-        key_cells(view, mean, np.where(broken, lacking, nothing), "macro", support),
-        key_cells(view, by_weight, np.where(counting, lacking, nothing), "weighted", support),
+        key_cells(view, mean, np.where(broken, broken_by, nothing), "macro", support),
+        key_cells(view, by_weight, np.where(counting, broken_by, nothing), "weighted", support),
     ]
     if settings.average == "micro":
         pooled = view.pooled
@@ -292,7 +292,7 @@ _NO_SCORE = "no score of the label on a datum with ground truth"
 _NO_NEGATIVE = "no negative datum of the label"
 _NO_RATE = {"recall": _NO_TRUTH, "fpr": _NO_NEGATIVE}
 """Why a rate is undefined at a threshold that was chosen: it is one over no datum at all."""
-_LACKING = {"positives": _NO_TRUTH, "negatives": _NO_NEGATIVE}
+_WITHOUT = {"positives": _NO_TRUTH, "negatives": _NO_NEGATIVE}
 
 
 def curve_of(view: ScoredView, settings: Settings, *, pooled: bool = False) -> Curve:
@@ -304,7 +304,7 @@ def curve_of(view: ScoredView, settings: Settings, *, pooled: bool = False) -> C
         )
     of = view.pooled if pooled else view
 
-    def shown() -> Array:
+    def reported() -> Array:
         here = scored_rows(view)
         return (by_key(view, here) > 1 if pooled else here).ravel()
 
@@ -312,7 +312,7 @@ def curve_of(view: ScoredView, settings: Settings, *, pooled: bool = False) -> C
         of.point_blocks,
         of.positives.ravel(),
         of.negatives.ravel(),
-        shown,
+        reported,
         exclusive=not settings.multilabel,
     )
 
@@ -338,12 +338,12 @@ def drawn_curves(
     return ((curve(d, 0), curve(d, 1)) for d in range(len(draws)))
 
 
-def _unchosen(view: ScoredView, unscored: Array, lacking: str) -> Array:
+def _unchosen(view: ScoredView, unscored: Array, required: str) -> Array:
     """Why no threshold of a label was chosen, [group, label]; objects, as fixed widths are slow."""
     missing = {"positives": view.positives <= 0, "negatives": view.negatives <= 0}
     why = np.full(view.shape, UNREACHED, dtype=object)
-    if lacking:
-        why[missing[lacking]] = _LACKING[lacking]
+    if required:
+        why[missing[required]] = _WITHOUT[required]
     why[unscored.reshape(view.shape)] = _NO_SCORE
     return why
 
@@ -353,8 +353,8 @@ def _best(view: ScoredView, settings: Settings, rule: Rule) -> list[Cells]:
     curve = curve_of(view, settings)
     best, at, parameters_json = best_of(curve, rule, settings)
     chosen = ~np.isnan(best.threshold).reshape(view.shape)
-    why = _unchosen(view, best.unscored, rule.lacking)
-    keep = curve.shown().reshape(view.shape)
+    why = _unchosen(view, best.unscored, rule.required)
+    keep = curve.reported().reshape(view.shape)
     named = {
         "threshold": best.threshold,
         "precision": at.precision,
@@ -401,7 +401,7 @@ def _ks(view: ScoredView, settings: Settings) -> list[Cells]:
     curve = curve_of(view, settings)
     best, at, _ = best_of(curve, _KS, settings)
     gap = np.abs(at.recall - at.fpr).reshape(view.shape)
-    keep = curve.shown().reshape(view.shape)
+    keep = curve.reported().reshape(view.shape)
     why = np.where(best.unscored.reshape(view.shape), _NO_SCORE, _ONE_CLASS)
     return [label_cells(gap, keep, why, view.positives)]
 
@@ -439,7 +439,7 @@ def _gain(view: ScoredView, settings: Settings, *, lift: bool) -> list[Cells]:
     high = np.where(np.isnan(high), (total, positives), high)
     part = ratio(aim - low[0], high[0] - low[0], 0.0)
     gain = ratio(low[1] + part * (high[1] - low[1]), positives).reshape(view.shape)
-    keep = curve.shown().reshape(view.shape)
+    keep = curve.reported().reshape(view.shape)
     at_share = parameters(top_share=share)
     value = gain / share if lift else gain
     return [label_cells(value, keep, _NO_TRUTH, view.positives, parameters=at_share)]

@@ -17,7 +17,7 @@ from ....tallies.datums import Cells, parameters
 from ....tallies.ranked import by_group
 from ....tallies.ranked_points import Binned, BoxBins
 from ....tallies.ranked_view import RankedView
-from ..dialects import ANGLES, ERRORS, FOUND, OF_FOUND
+from ..dialects import ANGLES, ERRORS, HITS, OF_HITS
 from .averages import (
     NO_TRUTH,
     at_own,
@@ -47,7 +47,7 @@ def curve_of(view: RankedView, settings: Settings, *, pooled: bool = False) -> C
     positives = view.positives[:, :, 0]
     sought = sum_by_key(view, positives) if pooled else positives
 
-    def shown() -> Array:
+    def reported() -> Array:
         here = present(view)
         return (sum_by_key(view, here) > 1 if pooled else here).ravel()
 
@@ -55,7 +55,7 @@ def curve_of(view: RankedView, settings: Settings, *, pooled: bool = False) -> C
         partial(view.point_blocks, at, pooled=pooled),
         sought.ravel().astype(np.float64),
         None,
-        shown,
+        reported,
         cut=bool(settings.thresholds),
     )
 
@@ -64,10 +64,10 @@ def _best(view: RankedView, settings: Settings, rule: Rule) -> list[Cells]:
     """Compute the threshold that a rule chooses for every label, and its rates."""
     curve = curve_of(view, settings)
     best, at, parameters_json = best_of(curve, rule, settings)
-    keep = curve.shown().reshape(shape_of(view, "label"))
+    keep = curve.reported().reshape(shape_of(view, "label"))
     sought = curve.positives.reshape(keep.shape)
     why = np.full(keep.shape, UNREACHED, dtype=object)
-    if rule.lacking:
+    if rule.required:
         why[sought == 0] = NO_TRUTH
     why[best.unscored.reshape(keep.shape)] = _NO_SCORE
     why[~np.isnan(best.threshold).reshape(keep.shape)] = NO_TRUTH
@@ -230,7 +230,7 @@ _CALIBRATION_METRICS = (
 
 # Calibration of detections by their position and size in the image.
 
-_TOLD = {"position": ("cx", "cy"), "size": ("width", "height"), "position and size": ()}
+_BINNED = {"position": ("cx", "cy"), "size": ("width", "height"), "position and size": ()}
 """Bin variables in addition to the score, and the names of pairs of bins."""
 
 
@@ -272,7 +272,7 @@ def _box_error(view: RankedView, settings: Settings) -> list[Cells]:
     bins, cells = settings.box_bins, []
     for axis, every in _box_levels(view, settings):
         shape = shape_of(view, axis)
-        for by in _TOLD:
+        for by in _BINNED:
             binned = _by(every, by, bins)
             value, counted = _gaps(binned, binned.segment, binned.n, bins.least)
             value[binned.beyond] = np.nan
@@ -302,7 +302,7 @@ def _box_reliability(view: RankedView, settings: Settings) -> list[Cells]:
     n_places = bins.boxes**2
     for axis, every in _box_levels(view, settings):
         shape = *shape_of(view, axis), n_places
-        for by, names in _TOLD.items():
+        for by, names in _BINNED.items():
             if not names:
                 continue
             binned = _by(every, by, bins)
@@ -388,7 +388,7 @@ _DEVKIT = "nuscenes-devkit detection.algo.calc_tp and DetectionMetrics; arXiv 19
 
 def _errors(view: RankedView, settings: Settings) -> Array:
     """Return every error of every label, [group, label, error]; NaN if meaningless."""
-    positives = view.beside(FOUND)
+    positives = view.companion(HITS)
     assert positives is not None
     tally = positives.tally
     start, rows = by_group(tally.start, tally.datum, view.group, view.n_groups, view.weights)
@@ -406,9 +406,9 @@ def _errors(view: RankedView, settings: Settings) -> Array:
         last = int(indices[-1]) if indices.size else 0
         if not places.size or last < first:
             continue
-        wanted, score = reached[g, label], tally.score[places]
+        cutoffs, score = reached[g, label], tally.score[places]
         for e, values in enumerate(tally.values[:, places]):
-            means = np.interp(wanted[::-1], score[::-1], _running_mean(values)[::-1])[::-1]
+            means = np.interp(cutoffs[::-1], score[::-1], _running_mean(values)[::-1])[::-1]
             out[g, label, e] = np.mean(means[first : last + 1])
     frame = view.labels.frame["label_value"].to_list()
     for name, without in settings.rules.unjudged.items():
@@ -461,7 +461,7 @@ def _score(view: RankedView, settings: Settings) -> list[Cells]:
     return [cells_of(view, settings, ("group", "key"), value, support, reason=_NO_LABEL)]
 
 
-_NEEDS = ("iou_thresholds", "pr_curve_iou_threshold", OF_FOUND)
+_NEEDS = ("iou_thresholds", "pr_curve_iou_threshold", OF_HITS)
 _MADE_OF = (
     "distance of centres on the ground, metres",
     "1 - IoU of the sizes only",

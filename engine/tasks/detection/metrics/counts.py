@@ -13,7 +13,7 @@ from ....metrics.registry import Metric
 from ....schemas.arrays import Array
 from ....tallies.datums import Cells, parameters
 from ....tallies.ranked_view import RankedView
-from ..dialects import KINDS, OF_KINDS, PCK, PCKH, SHOWN, SINGLE_KEYPOINTS, labelled_points, places
+from ..dialects import KINDS, OF_KINDS, PCK, PCKH, SINGLE_KEYPOINTS, WRONG, labelled_points, places
 from .averages import (
     INTERPOLATED,
     NO_TRUTH,
@@ -228,9 +228,9 @@ def _place(view: RankedView, name: str) -> int:
 def _sides(view: RankedView, settings: Settings) -> Iterator[tuple[RankedView, RankedView]]:
     """Yield, for each threshold, the view with fixes and the view without."""
     for t in range(len(settings.spot_ious)):
-        mended = view.beside(f"errors {t}")
+        mended = view.companion(f"errors {t}")
         assert mended is not None
-        yield mended, view.beside(f"unmended {t}") or mended
+        yield mended, view.companion(f"unmended {t}") or mended
 
 
 def _label_precision(view: RankedView, area: int, settings: Settings) -> Array:
@@ -467,12 +467,12 @@ _RONCHI = "M. R. Ronchi and P. Perona (ICCV 2017); coco-analyze"
 _NO_POINT = "no labelled keypoint of a person of known size"
 
 
-def _marked(view: RankedView, marks: Sequence[str]) -> list[Array]:
+def _marked(view: RankedView, flags: Sequence[str]) -> list[Array]:
     """Return the number of points with each mark, [group, label, point]."""
-    points = view.beside(SINGLE_KEYPOINTS)
+    points = view.companion(SINGLE_KEYPOINTS)
     assert points is not None
     names = [name or "" for name, _, _ in points.tally.variants.areas]
-    return [points.positives[..., places(names, mark)] for mark in marks]
+    return [points.positives[..., places(names, mark)] for mark in flags]
 
 
 def _means(accurate: Array, labelled: Array) -> tuple[Array, Array]:
@@ -600,7 +600,7 @@ _KEYPOINTS_METRICS = (
     _keypoint_metric(
         name="KeypointErrors",
         frame="errors",
-        needs=(KINDS, SHOWN),
+        needs=(KINDS, WRONG),
         params=("background_iou", "mirrored_keypoints"),
         better="neither",
         definition="One row per keypoint that went wrong: jitter, inversion, swap or miss, with the"

@@ -83,9 +83,9 @@ def _concordance(view: PairedView, settings: Settings) -> list[Cells]:
     distance = view.weight * view.per_weight(total) ** 2
     parts = (ours, theirs, (distance, 2 * powers), view.comoment("target", "prediction"))
     most = np.maximum(ours[1], theirs[1])
-    one, other, beside, both = (unscaled(value, powers - most) for value, powers in parts)
+    one, other, gap, both = (unscaled(value, powers - most) for value, powers in parts)
     why = np.where(view.rows < 2, ONE_ROW, f"{CONSTANT} and predicted")
-    return cells(view, ratio(2 * both, one + other + beside), why)
+    return cells(view, ratio(2 * both, one + other + gap), why)
 
 
 _SHARE = {"better": "higher", "range": (-np.inf, 1.0)}
@@ -182,7 +182,7 @@ class _Pairs:
 
     Attributes:
         balance: weight of concordant minus discordant pairs.
-        apart: weight of pairs that differ in the target, and in the prediction.
+        untied: weight of pairs that differ in the target, and in the prediction.
     """
 
     def __init__(self, target: Array, predicted: Array, weight: Array | None) -> None:
@@ -194,7 +194,7 @@ class _Pairs:
         total = float(weight.sum()) ** 2
         tied = (float((np.bincount(rank, weight) ** 2).sum()) for rank in ranks)
         flat = [int(rank.max()) == 0 for rank in ranks]
-        self.apart = [
+        self.untied = [
             0.0 if same else (total - one) / 2 for one, same in zip(tied, flat, strict=True)
         ]
 
@@ -202,18 +202,18 @@ class _Pairs:
 def kendall(target: Array, predicted: Array, weight: Array | None) -> float:
     """Compute Kendall's tau-b; NaN if one side is constant."""
     pairs = _Pairs(target, predicted, weight)
-    if 0 in pairs.apart:
+    if 0 in pairs.untied:
         return math.nan
-    tau = pairs.balance / float(geometric(*pairs.apart))
+    tau = pairs.balance / float(geometric(*pairs.untied))
     return max(-1.0, min(1.0, tau))
 
 
 def c_index(target: Array, predicted: Array, weight: Array | None) -> float:
     """Share of pairs of different targets that are in order, ties in the prediction half."""
     pairs = _Pairs(target, predicted, weight)
-    if not pairs.apart[0]:
+    if not pairs.untied[0]:
         return math.nan
-    return max(0.0, min(1.0, 0.5 + pairs.balance / pairs.apart[0] / 2))
+    return max(0.0, min(1.0, 0.5 + pairs.balance / pairs.untied[0] / 2))
 
 
 OfSides = Callable[[Array, Array, "Array | None"], float]

@@ -115,7 +115,7 @@ _OfSet = Callable[[Array, Array, Array, Array], Array]
 def _set(formula: _OfSet, ranked: Ranked, level: float = ABOVE_ZERO) -> Array:
     lists = ranked.lists
     hits = count(lists.start, lists.relevance >= level)
-    matched = count(lists.gold_start, (lists.gold >= level) & (lists.found > 0))
+    matched = count(lists.gold_start, (lists.gold >= level) & (lists.gold_rank > 0))
     counts = hits, matched, lists.retrieved, ranked.golds(level)
     return formula(*(one.astype(np.float64) for one in counts))
 
@@ -170,20 +170,20 @@ def _ndcg_any(ranked: Ranked) -> Array:
 # Precision and recall of contexts as ragas counts them; undefined if the denominator is 0.
 
 
-def _found_of(ranked: Ranked, total: Array) -> Array:
+def _share_of(ranked: Ranked, total: Array) -> Array:
     """Return distinct relevant documents or texts retrieved, over a total."""
     lists = ranked.lists
-    retrieved = count(lists.gold_start, (lists.found > 0) & (lists.gold > 0))
+    retrieved = count(lists.gold_start, (lists.gold_rank > 0) & (lists.gold > 0))
     return np.where(total > 0, ratio(retrieved, total), np.nan)
 
 
 def _id_precision(ranked: Ranked) -> Array:
     lists = ranked.lists
-    return _found_of(ranked, lists.retrieved - (0 if lists.again is None else lists.again))
+    return _share_of(ranked, lists.retrieved - (0 if lists.again is None else lists.again))
 
 
 def _context_recall(ranked: Ranked) -> Array:
-    return _found_of(ranked, ranked.lists.relevant)
+    return _share_of(ranked, ranked.lists.relevant)
 
 
 def _text_precision(ranked: Ranked) -> Array:
@@ -394,7 +394,7 @@ METRICS = (
     ),
     _of_set(
         "SetPrecision",
-        lambda hits, found, retrieved, golds: ratio(hits, retrieved),
+        lambda hits, matched, retrieved, golds: ratio(hits, retrieved),
         "relevant documents retrieved / retrieved",
         r"\frac{R_m}{m}",
         "set_P",
@@ -402,7 +402,7 @@ METRICS = (
     ),
     _of_set(
         "SetRecall",
-        lambda hits, found, retrieved, golds: ratio(found, golds),
+        lambda hits, matched, retrieved, golds: ratio(matched, golds),
         "relevant documents retrieved / all that are relevant",
         r"\frac{R_m}{R}",
         "set_recall",
@@ -410,8 +410,8 @@ METRICS = (
     ),
     _of_set(
         "SetF",
-        lambda hits, found, retrieved, golds: _harmonic(
-            ratio(hits, retrieved), ratio(found, golds)
+        lambda hits, matched, retrieved, golds: _harmonic(
+            ratio(hits, retrieved), ratio(matched, golds)
         ),
         "harmonic mean of SetPrecision and SetRecall",
         r"\frac{2 R_m}{m + R}",
@@ -419,7 +419,7 @@ METRICS = (
     ),
     _of_set(
         "SetMAP",
-        lambda hits, found, retrieved, golds: ratio(hits * found, retrieved * golds),
+        lambda hits, matched, retrieved, golds: ratio(hits * matched, retrieved * golds),
         "SetPrecision * SetRecall",
         r"\frac{R_m}{m} \cdot \frac{R_m}{R}",
         "set_map",
@@ -427,14 +427,14 @@ METRICS = (
     ),
     _of_set(
         "SetRelativePrecision",
-        lambda hits, found, retrieved, golds: ratio(found, np.minimum(retrieved, golds)),
+        lambda hits, matched, retrieved, golds: ratio(matched, np.minimum(retrieved, golds)),
         "relevant documents retrieved / min(retrieved, all that are relevant)",
         r"\frac{R_m}{\min(m, R)}",
         "set_relative_P",
     ),
     _of_set(
         "Utility",
-        lambda hits, found, retrieved, golds: hits - (retrieved - hits),
+        lambda hits, matched, retrieved, golds: hits - (retrieved - hits),
         "relevant documents retrieved - others retrieved",
         r"\left(R_m - (m - R_m)\right)",
         "utility",
@@ -452,7 +452,7 @@ METRICS = (
     ),
     _of_set(
         "NumRelevant",
-        lambda hits, found, retrieved, golds: golds,
+        lambda hits, matched, retrieved, golds: golds,
         "documents judged relevant, summed over queries",
         r"\sum_q R",
         "num_rel",
@@ -462,7 +462,7 @@ METRICS = (
     ),
     _of_set(
         "NumRelevantRetrieved",
-        lambda hits, found, retrieved, golds: hits,
+        lambda hits, matched, retrieved, golds: hits,
         "relevant documents retrieved, summed over queries",
         r"\sum_q R_m",
         "num_rel_ret",

@@ -59,7 +59,7 @@ def refuse_endless(lists: Lists, settings: Settings, queries: pl.Series) -> None
         return
     overflowing = np.flatnonzero(endless)
     highest = float(lists.gold[endless[query]].max())
-    way = (
+    tip = (
         "Use relevance grades of a few units, or remove"
         f" {option('gains', 'exponential')} (2^relevance - 1)."
         if settings.gains == "exponential"
@@ -68,7 +68,7 @@ def refuse_endless(lists: Lists, settings: Settings, queries: pl.Series) -> None
     raise InputError(
         f"ground truths: column 'relevance' goes up to {highest:g}, and the gains of"
         f" {count_of(overflowing.size, 'query', 'queries')} exceed the range of float64:"
-        f" {listing(queries.gather(overflowing[:5]), overflowing.size)}. {way}",
+        f" {listing(queries.gather(overflowing[:5]), overflowing.size)}. {tip}",
         code="too_high",
         column="relevance",
         count=overflowing.size,

@@ -38,10 +38,10 @@ def _user(user: int, wish: float, cut: bool, ranked: Ranked) -> Array:
 
 def _discounts_upto(depth: Array) -> Array:
     """Sums of 1 / log2(rank + 1) up to depths, float64 of their shape, in bounded memory."""
-    wanted, place = np.unique(depth, return_inverse=True)
-    discounts = np.zeros(wanted.size)
+    depths, place = np.unique(depth, return_inverse=True)
+    discounts = np.zeros(depths.size)
     done, total = 0, 0.0
-    for i, deep in enumerate(wanted.tolist()):
+    for i, deep in enumerate(depths.tolist()):
         while done < deep:
             end = min(done + _PIECE, deep)
             pieces = 1.0 / np.log2(np.arange(done + 2, end + 2, dtype=np.float64))
@@ -85,7 +85,7 @@ def _compatibility(ranked: Ranked) -> Array:
     good = lists.gold > 0
     query = np.repeat(np.arange(n_queries), np.diff(lists.gold_start))[good]
     golds = np.bincount(query, minlength=n_queries)
-    gold_rank = np.where(lists.found[good] > 0, lists.found[good].astype(np.int64), 2**62)
+    gold_rank = np.where(lists.gold_rank[good] > 0, lists.gold_rank[good].astype(np.int64), 2**62)
     order = np.lexsort((gold_rank, -lists.gold[good], query))  # of equal relevance, as retrieved
     start = np.cumsum(golds) - golds
     ideal = np.arange(query.size) - start[query] + 1

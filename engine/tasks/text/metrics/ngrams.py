@@ -240,15 +240,15 @@ _WESTERN = (
     (r"([.,])([^0-9])", " ${1} ${2}"),
     (r"([0-9])(-)", "${1} ${2} "),
 )
-_MARKS = r"[\u{3001}\u{3002}\u{3008}-\u{3011}\u{3014}-\u{301F}\u{FF61}-\u{FF65}\u{30FB}]"
-_WIDE_MARKS = r"[\u{FF0E}\u{FF0C}\u{FF1F}\u{FF1A}\u{FF1B}\u{FF01}\u{FF02}\u{FF08}\u{FF09}]"
+_STOPS = r"[\u{3001}\u{3002}\u{3008}-\u{3011}\u{3014}-\u{301F}\u{FF61}-\u{FF65}\u{30FB}]"
+_WIDE = r"[\u{FF0E}\u{FF0C}\u{FF1F}\u{FF1A}\u{FF1B}\u{FF01}\u{FF02}\u{FF08}\u{FF09}]"
 _EASTERN = (
     r"[\u{4E00}-\u{9FFF}\u{3400}-\u{4DBF}]",
     r"[\u{31C0}-\u{31EF}\u{2E80}-\u{2EFF}]",
     r"[\u{3300}-\u{33FF}\u{F900}-\u{FAFF}\u{FE30}-\u{FE4F}]",
     r"[\u{3200}-\u{3F22}]",
-    _MARKS,
-    _WIDE_MARKS,
+    _STOPS,
+    _WIDE,
 )
 """Characters that become words, one range after the other."""
 _PUNCTUATION = r'[.,?:;!"()]'
@@ -268,7 +268,7 @@ def prepared(texts: pl.Series, settings: Settings) -> pl.Series:
     if settings.ter_no_punct:
         texts = texts.str.replace_all(_PUNCTUATION, "")
         if settings.ter_asian_support:
-            texts = texts.str.replace_all(_MARKS, "").str.replace_all(_WIDE_MARKS, "")
+            texts = texts.str.replace_all(_STOPS, "").str.replace_all(_WIDE, "")
     return texts
 
 

@@ -24,7 +24,7 @@ from ..pairs import Pairs, Texts, Values, best_reference, metric
 from ..tokenizers import (
     BETWEEN,
     FUNCTION_WORDS,
-    MARKS,
+    PUNCTUATION,
     SPACES,
     codes_needed,
     content_words,
@@ -45,7 +45,7 @@ def squad(texts: pl.Series) -> pl.Series:
 
     Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text", 2016.
     """
-    bare = texts.str.to_lowercase().str.replace_all(MARKS, "")
+    bare = texts.str.to_lowercase().str.replace_all(PUNCTUATION, "")
     for _ in range(2):  # the first of two articles consumes the space between them
         bare = bare.str.replace_all(_ARTICLES, "${1} ${2}")
     return bare.str.replace_all(BETWEEN, " ").str.strip_chars(" ")

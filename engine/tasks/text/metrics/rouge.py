@@ -21,7 +21,7 @@ from ..tokenizers import codes_needed, token_kinds
 
 # ROUGE-L of the package rouge 1.0.1, over different words, as continuous-eval calls it.
 
-_MARKS_ALONE = r"^[!-/:-@\[-`{-~]*$"
+_PUNCTUATION = r"^[!-/:-@\[-`{-~]*$"
 _SMALL = 1e-8
 """Added by the package to the sum of precision and recall."""
 
@@ -41,7 +41,7 @@ def sequence_scores(texts: Texts) -> tuple[Array, Array, Array]:
     lines = ((side[3], side[2], codes) for side, codes in coded)
     counts = texts.each(union_hits, tokens, *lines, shape=(3,)).T
     hits, our_words, their_words = counts
-    bare = pairs.candidates.str.contains(_MARKS_ALONE).to_numpy()[pairs.candidate]
+    bare = pairs.candidates.str.contains(_PUNCTUATION).to_numpy()[pairs.candidate]
     precision, recall = hits / np.maximum(our_words, 1), hits / np.maximum(their_words, 1)
     f = 2 * (precision * recall / (precision + recall + _SMALL))
     for value in (f, precision, recall):
@@ -93,11 +93,11 @@ def _words(texts: Texts) -> Words:
         else:
             data, start = text_bytes(some)
             words = rouge_words(data, start)
-        first, second, place, stop, ends = words[:5]
+        first, second, place, stop, stops = words[:5]
         if settings.use_stemmer:  # each distinct token is stemmed once
             codes, rows = hash_codes(first, second)
             first, second = (one[codes] for one in stem_hashes(data, place[rows], stop[rows]))
-        return (first, second, ends), (words[6], words[5])
+        return (first, second, stops), (words[6], words[5])
 
     def make() -> Words:
         (ours, our_lines), (theirs, their_lines) = texts.sides(cut)
