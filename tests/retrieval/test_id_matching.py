@@ -45,7 +45,7 @@ def same(ours: Lists, theirs: Lists) -> None:
     # Judgments of equal relevance may be in any order.
     for q in range(len(ours)):
         at = slice(ours.gold_start[q], ours.gold_start[q + 1])
-        pairs = [sorted(zip(x.gold[at], x.found[at], strict=True)) for x in (ours, theirs)]
+        pairs = [sorted(zip(x.gold[at], x.gold_rank[at], strict=True)) for x in (ours, theirs)]
         assert pairs[0] == pairs[1]
 
 

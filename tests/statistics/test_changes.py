@@ -43,7 +43,9 @@ class TestSequences:
         assert found == pytest.approx(expected)
         bounds = [betting(row, 0.95) for row in counts]
         least = np.log(2 / 0.05)
-        assert module._lower_bounds(right, wrong, least) == pytest.approx([low for low, _ in bounds])
+        assert module._lower_bounds(right, wrong, least) == pytest.approx(
+            [low for low, _ in bounds]
+        )
         assert 1 - module._lower_bounds(wrong, right, least) == pytest.approx(
             [high for _, high in bounds]
         )

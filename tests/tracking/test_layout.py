@@ -45,7 +45,7 @@ def test_selected_rows_are_laid_out_as_if_there_were_no_others() -> None:
         got = lay_out(*sides, InTurn()).some(*selected)
         chosen = [own.some(np.flatnonzero(at)) for own, at in zip(sides, selected, strict=True)]
         expected = lay_out(*chosen, InTurn())
-        for name in ("datum", "label", "truth_row", "found_row", "offsets"):
+        for name in ("datum", "label", "truth_row", "predicted_row", "offsets"):
             assert getattr(got, name).tolist() == getattr(expected, name).tolist(), name
         for name, ours, theirs in zip(
             expected.frames._fields, got.frames, expected.frames, strict=True
