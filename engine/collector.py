@@ -18,7 +18,7 @@ from .evaluation import planner
 from .geometry.rasters import packed, unpacked
 from .ingest.dtypes import within
 from .ingest.files import Source
-from .ingest.geometry import wanted_fields
+from .ingest.geometry import needed_fields
 from .ingest.problems import Note, listing
 from .ingest.sources.objects import FORMAT as LABEL_MAPS
 from .ingest.sources.objects import empty_images, refuse_uneven
@@ -417,13 +417,13 @@ class Collector:
             role: open_source(
                 thing,
                 box_format=self.options.box_format,
-                wanted=wanted_fields(self.options.iou_type, self.options.convert_to),
+                wanted=needed_fields(self.options.iou_type, self.options.convert_to),
             )
             for role, thing in sides.items()
             if thing is not None
         }
         for one in sources.values():
-            if one.shares or one.found is not None:
+            if one.shares or one.results is not None:
                 raise InputError(
                     f"{one.description}: annotation files are scored as a whole, by score(...);"
                     " batches are tables, lists and arrays.",

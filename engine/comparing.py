@@ -20,7 +20,7 @@ from .ingest.sources.tables import head_of, open_source, schema_of
 from .ingest.where import parse
 from .metrics import Metric, is_open
 from .metrics import own as own_metrics
-from .progress import Progress, heard, step
+from .progress import Progress, reports_progress, step
 from .report.tables import at_k
 from .report.verdicts import gaps_of
 from .run import (
@@ -37,10 +37,10 @@ from .run import (
 from .schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE, Table
 from .schemas.errors import InputError, OptionError, TruthsMissingError, invalid, unknown
 from .schemas.named import Named
-from .schemas.option_values import LEVEL, make_options, wanted
+from .schemas.option_values import LEVEL, make_options, parse_intervals
 from .schemas.options import FIELDS, Options
 from .schemas.tables import table_for
-from .schemas.wording import option, spoken
+from .schemas.wording import option, render
 from .scorecard.card import Scorecard
 from .statistics.comparing import Compared, Margins, compare_runs, notes_of, with_own
 from .statistics.comparing import margins as margins_between
@@ -70,7 +70,7 @@ _UNREAD = ("human", "label_next", "spread")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-@heard
+@reports_progress
 def compare(
     first: Any,
     second: Any = None,
@@ -175,7 +175,7 @@ def compare(
     unread = [name for name in _UNREAD if getattr(chosen, name) is not None]
     chosen = chosen.replace(**dict.fromkeys(unread, None))
     chosen = chosen if chosen.drawn else chosen.replace(intervals=LEVEL)
-    asked = wanted(chosen)
+    asked = parse_intervals(chosen)
     assert asked is not None
     called = _names(runs, names)
     if all(map(is_scored, runs)):
@@ -320,8 +320,8 @@ def compare(
         units=compared.differences["units"],
         flips=compared.flips,
         directions=directions,
-        notes=tuple(map(spoken, (*warnings, *notes))),
-        warnings=tuple(map(spoken, warnings)),
+        notes=tuple(map(render, (*warnings, *notes))),
+        warnings=tuple(map(render, warnings)),
         names=class_names(*cards.values()),
         cites={
             name: card.cite
@@ -419,7 +419,7 @@ def margins(
         ResultError: the tallies were not kept.
     """
     options = card.options if card.options.drawn else card.options.replace(intervals=LEVEL)
-    asked = wanted(options)
+    asked = parse_intervals(options)
     assert asked is not None
     cards = {"the baseline": earlier, "this run": card}
     runs = {name: tallied_of(name, one) for name, one in cards.items()}

@@ -62,7 +62,7 @@ _listener: ContextVar[Progress | None] = ContextVar("listener", default=None)
 _counter: ContextVar[_Counter | None] = ContextVar("counter", default=None)
 
 
-def heard(function: Callable[P, R]) -> Callable[P, R]:
+def reports_progress(function: Callable[P, R]) -> Callable[P, R]:
     """A call whose ``progress`` argument hears of all steps within it; ``True`` shows them.
 
     A listener may score: its own runs neither report to it nor count for the run it listens to.
@@ -72,7 +72,7 @@ def heard(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **named: P.kwargs) -> R:
         tell: Any = named.get("progress")
         if tell is True:
-            with shown() as line:
+            with show_progress() as line:
                 named["progress"] = line
                 return call(*args, **named)
         if not tell:
@@ -140,7 +140,7 @@ def step(name: str) -> None:
 
 
 @contextmanager
-def shown(stream: Any = None) -> Iterator[Progress]:
+def show_progress(stream: Any = None) -> Iterator[Progress]:
     """Show a progress line: step, share, elapsed and remaining time.
 
     On a terminal a line of standard error; in a notebook below the cell. Removed at the end.

@@ -13,13 +13,13 @@ from .comparing import compare, refuse_other_rules
 from .comparing import margins as margins_of
 from .evaluation.summary import Tallied
 from .ingest.opening import Tables
-from .progress import Progress, heard, step
+from .progress import Progress, reports_progress, step
 from .report.page import Examples, Gate, as_page, write_page
 from .report.provenance import command
 from .run import tallied_of
 from .schemas.errors import InputError, OptionError, ResultError
 from .schemas.options import Options
-from .schemas.wording import in_python, spoken, without_secrets
+from .schemas.wording import in_python, render, without_secrets
 from .scorecard.card import Scorecard
 
 _ENDINGS = (".html", ".htm")
@@ -40,7 +40,7 @@ def check_report(path: str | Path) -> None:
         raise OptionError(f"report {str(path)!r}: there is no folder {target.absolute().parent}.")
 
 
-@heard
+@reports_progress
 def make_report(
     card: Scorecard,
     path: str | Path,
@@ -90,13 +90,13 @@ def make_report(
         try:
             comparison = compare(baseline, card, names=names, options=options)
         except (InputError, OptionError, ResultError) as error:
-            notes.append(f"the runs are not compared datum by datum: {in_python(error.said)}")
+            notes.append(f"the runs are not compared datum by datum: {in_python(error.message)}")
             try:
                 margins = margins_of(
                     baseline, card, metrics=card.metrics["metric"].unique(), by=card.options.by
                 )
             except (InputError, OptionError, ResultError) as unknown:
-                untested = in_python(unknown.said)
+                untested = in_python(unknown.message)
                 notes.pop()  # the page shows the reason in place of the verdict
             else:
                 notes += [f"the baseline's data: {margins.remark}."] if margins.remark else []
@@ -126,7 +126,7 @@ def make_report(
 
 def _is_note(card: Scorecard, note: str, name: str) -> bool:
     """Return True if a note of a comparison is one of the run's own notes."""
-    return note.removeprefix(f"{name}: ") in map(spoken, card.notes)
+    return note.removeprefix(f"{name}: ") in map(render, card.notes)
 
 
 def _commands(
@@ -149,7 +149,7 @@ def _commands(
         paths["images"] = str(images)
     words = [word for name, value in paths.items() for word in (f"--{name}", value)]
     asked: list[str] = []
-    for gate in dict.fromkeys(one.asked for one in gates if one.asked):
+    for gate in dict.fromkeys(one.written for one in gates if one.written):
         negated = gate.startswith(_FAIL_IF)
         asked += ["--fail-if" if negated else "--fail-under", gate.removeprefix(_FAIL_IF)]
     if card.folder is None:

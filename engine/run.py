@@ -29,7 +29,7 @@ from .executors.processes import pool_of
 from .exports import makers
 from .ingest.files import Room
 from .ingest.frames import Each, Frames, checked_frames, in_turn
-from .ingest.geometry import wanted_fields
+from .ingest.geometry import needed_fields
 from .ingest.infer import infer_task, with_canonical_columns
 from .ingest.opening import Inputs, Tables, open_inputs
 from .ingest.preparing import POINTS, only_keypoints
@@ -45,15 +45,15 @@ from .outofcore.memory import (
     scratch_folder,
     too_many_labels,
 )
-from .progress import Progress, heard, step
+from .progress import Progress, reports_progress, step
 from .report.provenance import command
 from .schemas.contract import GROUND_TRUTHS, NAMES, PREDICTIONS, TABLE
 from .schemas.errors import EvalengineError, InputError, OptionError, ResultError, invalid
-from .schemas.option_values import LEVEL, Wanted, wanted
+from .schemas.option_values import LEVEL, Intervals, parse_intervals
 from .schemas.options import FIELDS, TABLE_OPTIONS, Options
 from .schemas.results import Finding
 from .schemas.tuning import tuning
-from .schemas.wording import option, spoken
+from .schemas.wording import option, render
 from .scorecard.card import Scorecard, load
 from .scorecard.storage import OWN_FILE, RUN_FILE, TALLY_FILE, Paged
 from .scratch import local
@@ -136,8 +136,8 @@ def open_tables(tables: Tables, options: Options, *, built_in_only: bool = False
             task = infer_task(inputs, options)
         if plan is None or only_points:
             plan = planner.make_plan(options, task)
-        now = wanted_fields(plan.options.iou_type, plan.options.convert_to)
-        if now != wanted_fields(options.iou_type, options.convert_to):  # the dialect changed them
+        now = needed_fields(plan.options.iou_type, plan.options.convert_to)
+        if now != needed_fields(options.iou_type, options.convert_to):  # the dialect changed them
             inputs = open_inputs(tables, plan.options, room=room)
         return Opened(tables, plan.options, plan, inputs, begun)
     except OptionError as error:
@@ -228,7 +228,7 @@ def _digest(source: Any) -> dict[str, Any]:
     return facts
 
 
-@heard
+@reports_progress
 def score_tables(
     tables: Tables,
     options: Options,
@@ -246,7 +246,7 @@ def score_tables(
             rows are in memory.
         planned: checks the plan and the names of own metrics, before rows are read.
     """
-    wanted(options)  # raises before any table is read
+    parse_intervals(options)  # raises before any table is read
     step("reading and checking")
     run = open_tables(tables, options)
     if planned is not None:
@@ -278,7 +278,7 @@ def score_opened(
     if run.own:
         own_metrics.refuse_workers(run.own, executor if isinstance(executor, str) else None)
     for_search = in_memory or disk is not None
-    intervals = None if for_search else wanted(options)
+    intervals = None if for_search else parse_intervals(options)
     pool = executor if isinstance(executor, str) else None
     unlimited = ""
     limited = not in_memory or options.memory_limit is not None
@@ -472,7 +472,7 @@ def tally_run(run: Opened, threads: Threads) -> tuple[Frames, Tallied]:
 
 
 def _estimates(
-    intervals: Wanted, plan: planner.Plan, tallies: Any, threads: Threads
+    intervals: Intervals, plan: planner.Plan, tallies: Any, threads: Threads
 ) -> summary.Estimate:
     """Return the estimator of intervals."""
     from .statistics.resamples import Estimates
@@ -481,7 +481,7 @@ def _estimates(
 
 
 def _summarised(
-    plan: planner.Plan, tallies: Any, threads: Threads, intervals: Wanted | None
+    plan: planner.Plan, tallies: Any, threads: Threads, intervals: Intervals | None
 ) -> Result:
     """Return the frames of tallies in memory, computed on first access.
 
@@ -641,8 +641,8 @@ def _page(result: Result) -> Paged:
     elif not result.plan.paged:
         tallied = None
     if tallied is not None:
-        lacking = {name: why for name, why in page.lacking.items() if name != "worst"}
-        page = Paged({**page.makers, "worst": partial(worst, tallied)}, lacking)
+        missing = {name: why for name, why in page.missing.items() if name != "worst"}
+        page = Paged({**page.makers, "worst": partial(worst, tallied)}, missing)
     return with_distribution(page, result.frames)
 
 
@@ -694,7 +694,7 @@ def messages_of(
             sentences.append(f"{table.replace('_', ' ')}: read {read}.")
     warnings, findings = [], []
     for note in notes:
-        message, severity = spoken(note.message), "warning" if note.warning else "note"
+        message, severity = render(note.message), "warning" if note.warning else "note"
         sentences.append(message)
         warnings += [message] * note.warning
         findings.append(Finding(note.kind, severity, message, note.count, note.facts))
@@ -716,7 +716,7 @@ def card_of_tallies(
         messages: notes of the run.
         **fields: of :class:`~evalengine.evaluation.summary.Result`.
     """
-    result = _summarised(plan, tallies, threads, wanted(options))
+    result = _summarised(plan, tallies, threads, parse_intervals(options))
     result = msgspec.structs.replace(result, **fields)
     _add_analyses(result, options)
     return _card(result, options, messages + messages_of(result.notes))
@@ -729,7 +729,7 @@ R = TypeVar("R")
 DRAWS = 200
 """Default number of resamples for intervals of analyses."""
 
-READ_BESIDE = ("metrics", "intervals", "draws", "seed", "method", "cluster", "threads")
+SETTABLE = ("metrics", "intervals", "draws", "seed", "method", "cluster", "threads")
 """Options of analyses with intervals that also apply to a scored run."""
 
 
@@ -810,7 +810,7 @@ def card_of_run(
         card: Scorecard = run if isinstance(run, Scorecard) else load(run)
         refuse_options(card, options, settable)
         return card
-    wanted(options)
+    parse_intervals(options)
     step("reading and checking")
     opened = open_tables(tables, options)
     if showing:
@@ -906,14 +906,16 @@ def with_keys(
     return msgspec.structs.replace(tallied, plan=plan, tallies=tallies)
 
 
-def intervals_of(options: Options) -> Wanted:
+def intervals_of(options: Options) -> Intervals:
     """Return level, resamples and seed for intervals of analyses, whose method is fixed.
 
     Raises:
         OptionError: a method is given.
     """
     options = options if options.drawn else options.replace(intervals=LEVEL)
-    asked = wanted(options.replace(draws=DRAWS if options.draws is None else options.draws))
+    asked = parse_intervals(
+        options.replace(draws=DRAWS if options.draws is None else options.draws)
+    )
     assert asked is not None
     if asked.method is not None:
         raise invalid(
@@ -987,14 +989,14 @@ def refusal(frame: str, task: str, options: Options, tables: Tables) -> str:
     try:
         score_tables(tables, options.replace(metrics=names, task=task))
     except EvalengineError as error:
-        return error.said
+        return error.message
     return ""
 
 
 def tallied_through(
     tables: Tables,
     options: Options,
-    asked: Wanted,
+    asked: Intervals,
     *,
     metrics: Callable[[str], tuple[str, ...]],
     settable: Collection[str],
@@ -1042,7 +1044,7 @@ def tallied_through(
             card = score_opened(opened, disk=disk)
             return analyse(tallied_of("the run", card), options), card.notes
     refuse_tables(tables)
-    card = card_of_run(tables, options, settable=(*settable, *READ_BESIDE))
+    card = card_of_run(tables, options, settable=(*settable, *SETTABLE))
     tallied = with_keys(tallied_of("the run", card, name, options.threads), asked.cluster)
     values = {name: getattr(options, name) for name in settable}
     changed = card.options.replace(

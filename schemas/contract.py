@@ -76,7 +76,7 @@ class Column(msgspec.Struct, frozen=True):
         rising: values increase with the level; otherwise a note is added.
         sliced: read only if slices, clusters or metrics request it.
         steps: power of the steps of a training series of which it is the mean; 0 for other columns.
-        lacking: meaning of its nulls, if the user's table has no such column.
+        null_meaning: meaning of its nulls, if the user's table has no such column.
         repeats: tells apart rows that repeat a key on purpose.
         booleans: of an id: booleans, as CSV files have them, are accepted as 1 and 0.
     """
@@ -102,7 +102,7 @@ class Column(msgspec.Struct, frozen=True):
     rising: bool = False
     sliced: bool = False
     steps: int = 0
-    lacking: str = ""
+    null_meaning: str = ""
     repeats: bool = False
     booleans: bool = False
 
@@ -151,7 +151,7 @@ class Table(msgspec.Struct, frozen=True):
             their presence is reported.
         stand_ins: pairs of a required column and its substitute: if a table has only the second,
             the second is required instead.
-        yields: all signs are needed to identify the task, and any other task that the columns fit
+        defers: all signs are needed to identify the task, and any other task that the columns fit
             has priority: texts may occur next to labels and lists.
         all_signs: all signs are needed to identify the task, since a single one may occur in tables
             of another.
@@ -159,11 +159,11 @@ class Table(msgspec.Struct, frozen=True):
         multilabel_shape: the shape if the option ``multilabel`` is True.
         values: columns for plain values of both sides, row by row: pairs of a column of answers and
             one of truths; the first pair whose kinds match the values is used.
-        beside: pairs of columns; the kin names of the first are accepted if no other column
+        kin_pairs: pairs of columns; the kin names of the first are accepted if no other column
             qualifies and the second is present.
-        together: columns that identify a datum jointly.
-        found_by: for a task whose annotations are converted, the column that one side of them has
-            if it is the predictions, and its other names; empty for other tasks.
+        id_columns: columns that identify a datum jointly.
+        predictions_sign: for a task whose annotations are converted, the column that one side of
+            them has if it is the predictions, and its other names; empty for other tasks.
         runs: rows of one datum may be of several runs of a model, told apart by columns such as
             epoch.
         made_of: side of the task that a command converts to this one; may be empty.
@@ -202,15 +202,15 @@ class Table(msgspec.Struct, frozen=True):
     long: bool = False
     unread: tuple[tuple[Column, str], ...] = ()
     stand_ins: tuple[tuple[str, str], ...] = ()
-    yields: bool = False
+    defers: bool = False
     all_signs: bool = False
     filtered: bool = True
     multilabel_shape: str = ""
     values: tuple[tuple[str, str], ...] = ()
-    beside: tuple[tuple[str, str], ...] = ()
+    kin_pairs: tuple[tuple[str, str], ...] = ()
     measured: tuple[str, ...] = ()
-    together: tuple[str, ...] = ()
-    found_by: tuple[str, ...] = ()
+    id_columns: tuple[str, ...] = ()
+    predictions_sign: tuple[str, ...] = ()
     as_written: tuple[str, ...] = ()
     unpivoted: tuple[str, ...] = ()
     of_metrics: tuple[OfMetrics, ...] = ()

@@ -230,7 +230,7 @@ class Entry(msgspec.Struct, frozen=True):
         title: a template over the row: ``iou`` (0.5), ``percent`` (50), ``area``, ``cap``, ``k``.
         area: ``whole`` for the row over all areas, ``parts`` for the named ranges.
         cap: ``largest`` for the largest cap on detections (no cap being the largest), ``each``.
-        known: name in other tools, a template as ``title`` that may also have ``low`` and ``high``,
+        alias: name in other tools, a template as ``title`` that may also have ``low`` and ``high``,
             the first and last IoU threshold in percent.
     """
 
@@ -238,7 +238,7 @@ class Entry(msgspec.Struct, frozen=True):
     title: str
     area: str = WHOLE
     cap: str = LARGEST
-    known: str = ""
+    alias: str = ""
 
 
 class Spread(msgspec.Struct, frozen=True):

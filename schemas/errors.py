@@ -19,18 +19,18 @@ class EvalengineError(ValueError):
     Attributes:
         code: stable name of the error, such as ``"null_values"``. Empty if it has none.
         facts: values used in the message: ``column``, ``count``, ``rows`` and others.
-        said: the message with marked options, see :mod:`evalengine.schemas.wording`. ``str`` of
+        message: the message with marked options, see :mod:`evalengine.schemas.wording`. ``str`` of
             the error formats them for Python.
     """
 
     def __init__(self, message: str = "", *, code: str = "", **facts: Any) -> None:
         self.code = code
         self.facts = facts
-        self.said = without_secrets(message)
-        super().__init__(in_python(self.said))
+        self.message = without_secrets(message)
+        super().__init__(in_python(self.message))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), self.said, self.__dict__)
+        return _restored, (type(self), self.message, self.__dict__)
 
 
 def not_installed(package: str, extra: str) -> str:

@@ -28,7 +28,7 @@ def in_name(number: float) -> str:
 _WHOLE = re.compile(r"[0-9]{1,9}")
 
 
-class Asked(msgspec.Struct, frozen=True):
+class ParsedMetric(msgspec.Struct, frozen=True):
     """One requested metric.
 
     Attributes:
@@ -40,7 +40,7 @@ class Asked(msgspec.Struct, frozen=True):
     k: int | None = None
 
 
-def parse_metric(name: str) -> Asked:
+def parse_metric(name: str) -> ParsedMetric:
     """Split ``nDCG@10`` into name and cut-off; a name without ``@`` has none.
 
     The registry checks that the metric exists and takes a cut-off.
@@ -50,7 +50,7 @@ def parse_metric(name: str) -> Asked:
     """
     metric, at, k = name.partition("@")
     if not at:
-        return Asked(name)
+        return ParsedMetric(name)
     if not _WHOLE.fullmatch(k):
         raise OptionError(
             f"{name!r}: a cut-off follows the @, a whole number from 0 to 999999999,"
@@ -59,7 +59,7 @@ def parse_metric(name: str) -> Asked:
             option="metrics",
             value=name,
         )
-    return Asked(metric, int(k))
+    return ParsedMetric(metric, int(k))
 
 
 # Score thresholds by label, in any form, as rows of key, value and number.
@@ -180,15 +180,15 @@ def _file(path: str) -> Any:
 
 
 def chosen_thresholds(
-    wanted: Collection[float], grid: tuple[float, ...], *, strict: bool = True
+    requested: Collection[float], grid: tuple[float, ...], *, strict: bool = True
 ) -> tuple[float, ...]:
     """Return the thresholds of a grid that are wanted; 0.9 may be 0.8999...9 in the grid.
 
     Raises:
         OptionError: one is not in the grid, and ``strict``.
     """
-    equal = [[one for one in grid if math.isclose(value, one, abs_tol=1e-9)] for value in wanted]
-    for value, matches in zip(wanted, equal, strict=True):
+    equal = [[one for one in grid if math.isclose(value, one, abs_tol=1e-9)] for value in requested]
+    for value, matches in zip(requested, equal, strict=True):
         if strict and not matches:
             rounded = [round(one, 10) for one in grid]
             raise invalid(
@@ -671,7 +671,7 @@ FEW_CLUSTERS = 20
 LEAST_DRAWS = 20
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class Intervals(msgspec.Struct, frozen=True):
     """The options of intervals with every default filled in.
 
     Attributes:
@@ -703,7 +703,7 @@ def level_of(options: Options) -> float:
     return level / 100 if level > 1 else level
 
 
-def wanted(options: Options) -> Wanted | None:
+def parse_intervals(options: Options) -> Intervals | None:
     """Return the requested intervals; None without any.
 
     Raises:
@@ -726,4 +726,4 @@ def wanted(options: Options) -> Wanted | None:
     draws = DECLARED["draws"].default if options.draws is None else options.draws
     checked("draws", draws)
     method = options.method if options.method is None else checked("method", options.method)
-    return Wanted(level, draws, options.seed or 0, method, options.cluster)
+    return Intervals(level, draws, options.seed or 0, method, options.cluster)

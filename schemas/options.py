@@ -57,7 +57,7 @@ for _ours, _names in _NAMES_ELSEWHERE.items():
     ELSEWHERE |= dict.fromkeys(words(_names), _ours)
 
 
-def known_elsewhere(name: str) -> str | None:
+def explain_foreign_name(name: str) -> str | None:
     """Return the message for another tool's name of an option; None for unknown names."""
     ours = ELSEWHERE.get(name.lower().replace("-", "_"))
     return None if ours is None else f"{name!r} is not a known option. It is {option(ours)} here."
@@ -666,7 +666,7 @@ def checked_names(given: Mapping[str, Any]) -> dict[str, Any]:
     """
     for name in given:
         if name not in FIELDS:
-            message = known_elsewhere(name) or unknown("option", name, FIELDS).said
+            message = explain_foreign_name(name) or unknown("option", name, FIELDS).message
             raise OptionError(message, code="unknown_name", value=name)
     return dict(given)
 

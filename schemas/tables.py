@@ -124,7 +124,7 @@ CLASSIFICATION_TABLE = Table(
     multilabel_shape="sets",
     wide=("score",),
     values=(("predicted", "actual"), ("score", "actual")),
-    beside=(("actual", "predicted"),),
+    kin_pairs=(("actual", "predicted"),),
 )
 
 
@@ -163,7 +163,7 @@ DETECTION_PREDICTIONS = Table(
     shape="boxes",
     unread=_UNREAD,
     as_written=("voc2007", "voc2012", "voc-detectron2", "voc-mmdetection", "dota", "mmrotate"),
-    found_by=(SCORE.name, *SCORE.aliases),
+    predictions_sign=(SCORE.name, *SCORE.aliases),
     runs=True,
 )
 DETECTION_GROUND_TRUTHS = Table(
@@ -362,7 +362,7 @@ VALUES_TABLE = Table(
     key=("datum_id", "metric", "epoch", "sample"),
     signs=("metric", "value"),
     formats=("samples",),
-    yields=True,
+    defers=True,
     long=True,
     unpivoted=("metric", "value"),
     unread=(
@@ -389,7 +389,7 @@ VALUES_TABLE = Table(
     ),
     decided_by=("value_columns", "statistics"),
 )
-VALUES_BESIDE = ("datum_id", *(column.name for column in VALUES_TABLE.optional))
+VALUES_TABLE_COLUMNS = ("datum_id", *(column.name for column in VALUES_TABLE.optional))
 """Columns of a wide table other than those of values."""
 
 
@@ -635,10 +635,10 @@ SAMPLES = Column(
 )
 _OF_DISTRIBUTIONS = (LOWER, UPPER, LOWERS, UPPERS, QUANTILES, SAMPLES)
 _OF_FORECASTS = (SERIES, TIME, CUTOFF, HORIZON)
-_TOGETHER = tuple(column.name for column in _OF_FORECASTS)
+_FORECAST_COLUMNS = tuple(column.name for column in _OF_FORECASTS)
 _KEY = ("datum_id", "label_key")
 _ANSWERS = ("prediction", "q", "samples", "lower", "lo")
-_BESIDE = tuple(("prediction", name) for name in _ANSWERS[1:])
+_KIN_PAIRS = tuple(("prediction", name) for name in _ANSWERS[1:])
 
 REGRESSION_PREDICTIONS = Table(
     "regression",
@@ -646,12 +646,12 @@ REGRESSION_PREDICTIONS = Table(
     (VALUE_DATUM,),
     (renamed(PREDICTION, "value"), *_OF_DISTRIBUTIONS, *_OF_FORECASTS, LABEL_KEY, DATASET),
     key=_KEY,
-    together=_TOGETHER,
+    id_columns=_FORECAST_COLUMNS,
     any_of=_ANSWERS,
     signs=("prediction",),
     shape="values",
     measured=("prediction",),
-    beside=_BESIDE,
+    kin_pairs=_KIN_PAIRS,
     unread=((WEIGHT, "weights are read from the ground truths; put the column there"),),
 )
 REGRESSION_GROUND_TRUTHS = Table(
@@ -660,7 +660,7 @@ REGRESSION_GROUND_TRUTHS = Table(
     (VALUE_DATUM, renamed(TARGET, "value")),
     (SCALE, SQUARED_SCALE, GROUP, *_OF_FORECASTS, LABEL_KEY, DATASET, WEIGHT),
     key=_KEY,
-    together=_TOGETHER,
+    id_columns=_FORECAST_COLUMNS,
     signs=("target",),
     measured=("target",),
 )
@@ -681,12 +681,12 @@ REGRESSION_TABLE = Table(
         WEIGHT,
     ),
     key=_KEY,
-    together=_TOGETHER,
+    id_columns=_FORECAST_COLUMNS,
     any_of=_ANSWERS,
     signs=("prediction", "target"),
     shape="values",
     measured=("prediction", "target"),
-    beside=_BESIDE,
+    kin_pairs=_KIN_PAIRS,
     values=(("prediction", "target"),),
 )
 REGRESSION_TRAINING = Table(
@@ -977,7 +977,7 @@ TEXT_PREDICTIONS = Table(
     shape="references",
     stand_ins=_BY_VECTOR,
     unread=_TEXT_UNREAD,
-    yields=True,
+    defers=True,
 )
 TEXT_GROUND_TRUTHS = Table(
     "text",
@@ -988,7 +988,7 @@ TEXT_GROUND_TRUTHS = Table(
     shape="vectors",
     stand_ins=_BY_VECTOR,
     unread=_TEXT_UNREAD,
-    yields=True,
+    defers=True,
 )
 TEXT_TABLE = Table(
     "text",
@@ -1001,7 +1001,7 @@ TEXT_TABLE = Table(
     stand_ins=(("text", "embedding"), ("reference", "reference_embedding")),
     values=(("text", "reference"), ("embedding", "reference_embedding")),
     unread=_TEXT_UNREAD,
-    yields=True,
+    defers=True,
 )
 
 
@@ -1082,7 +1082,7 @@ TRACKING_PREDICTIONS = Table(
     datum="sequence",
     unit=("sequence", "sequences"),
     unread=_TRACKING_UNREAD,
-    found_by=("track_id",),
+    predictions_sign=("track_id",),
 )
 TRACKING_GROUND_TRUTHS = Table(
     "tracking",
@@ -1200,7 +1200,7 @@ SPANS_PREDICTIONS = Table(
     unread=_SPANS_UNREAD,
     tags=("tags",),
 )
-ENDS_LIKE = {
+BOUND_PATTERNS = {
     "start": r"(?i)(.+[_-])?(start|begin)([_-].+)?",
     "end": r"(?i)(.+[_-])?(end|stop)([_-].+)?",
 }

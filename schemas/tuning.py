@@ -41,7 +41,7 @@ class Tuning(msgspec.Struct, frozen=True):
         draws_at_once: resamples computed together, with the weights of a datum adjacent.
         drawn_cells: approximate numbers over all resamples of a block.
         drawn_weights: resampling weights in memory at a time, for all datums.
-        kept_bytes: maximum size of a tally saved with a result for comparisons.
+        tally_bytes: maximum size of a tally saved with a result for comparisons.
         undigested_bytes: bytes of tables of files; rows of larger ones are kept for one scorecard.
         calibrated_scores: distinct scores in memory while scores are calibrated.
         drawn_bytes: bytes of a metric's resampled values in memory; more are on disk.
@@ -74,7 +74,7 @@ class Tuning(msgspec.Struct, frozen=True):
     draws_at_once: int = 64
     drawn_cells: int = 1 << 25
     drawn_weights: int = 1 << 26
-    kept_bytes: int = 1 << 26
+    tally_bytes: int = 1 << 26
     undigested_bytes: int = 1 << 27
     calibrated_scores: int = 1 << 18
     drawn_bytes: int = 1 << 28

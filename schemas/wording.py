@@ -65,7 +65,7 @@ def in_shell(text: str) -> str:
 _SURFACE: ContextVar[Callable[[str], str]] = ContextVar("surface", default=in_python)
 
 
-def spoken(text: str) -> str:
+def render(text: str) -> str:
     """A message as who is at work reads it: the command's user within :func:`to_shell`."""
     return _SURFACE.get()(text)
 

@@ -38,22 +38,23 @@ COMMAND = "python tests/surface.py"
 COMPAT = ("pycocotools", "ranx", "rouge_score", "sacrebleu", "sklearn", "torchmetrics")
 INTERNAL = frozenset(
     [
-        "asked_frame",
+        "displayed",
         "every",
         "files",
         "folder",
         "height",
         "in_file",
-        "lacking",
         "make",
+        "message",
+        "messages",
+        "missing",
         "page_frame",
         "paged",
         "primary",
         "read",
+        "require_frame",
         "rowless",
-        "said",
-        "said_of_rows",
-        "shown",
+        "row_messages",
         "tallied",
         "whole",
     ]

@@ -10,7 +10,7 @@ from refusals import refused
 
 import evalengine as ee
 from evalengine.schemas.errors import OptionError, ResultError
-from evalengine.schemas.option_values import Asked, parse_metric
+from evalengine.schemas.option_values import ParsedMetric, parse_metric
 
 LABELS = ["a", "b", "c", "d"]
 TRUTHS = pl.DataFrame({"datum_id": [1, 2, 3, 4], "label_value": LABELS})
@@ -33,8 +33,8 @@ def cut_offs(metrics, **options):
 
 @given(st.text(st.characters(exclude_characters="@"), min_size=1), st.integers(0, 10**9 - 1))
 def test_name_and_cut_off_are_separated(name, k):
-    assert parse_metric(name) == Asked(name, None)
-    assert parse_metric(f"{name}@{k}") == Asked(name, k)
+    assert parse_metric(name) == ParsedMetric(name, None)
+    assert parse_metric(f"{name}@{k}") == ParsedMetric(name, k)
 
 
 @pytest.mark.parametrize("behind", ["", "-1", "1.5", "x", " 3", "3@4", "1e3", "²", "9" * 10])

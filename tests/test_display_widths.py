@@ -17,7 +17,7 @@ from evalengine.report.show import folded, render, show
 from evalengine.report.summary import Section, cells, sections, supported
 from evalengine.report.svg import _cut, _wide
 from evalengine.report.tables import Grid
-from evalengine.report.text import number, set_apart, shortened
+from evalengine.report.text import number, shorten_distinctly, shortened
 from evalengine.scorecard.card import Scorecard
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -197,14 +197,14 @@ def test_support_is_complete_next_to_long_numeric_labels() -> None:
 def test_long_names_that_differ_in_the_middle_are_distinguished():
     texts = [f"{'a' * 40}/kind_{kind}/{'b' * 40}" for kind in ("one", "two", "three")]
     for cut, measure in ((shortened, len), (_cut, _wide)):
-        shown = set_apart([*texts, "short"], 26 * measure("a"), cut, measure)
+        shown = shorten_distinctly([*texts, "short"], 26 * measure("a"), cut, measure)
         assert shown[-1] == "short"
         assert all("…kind_" in text for text in shown[:-1])
         assert all(measure(text) <= 26 * measure("a") for text in shown)
-    assert len({*set_apart([f"{'a' * 50}{i}{'b' * 50}" for i in range(100)], 26)}) == 100
-    assert set_apart(["x" * 40 + "1", "y" * 40], 8) == ["xxxxxxx…", "yyyyyyy…"]
-    assert {*set_apart(["x" * 40, "x" * 41], 1)} == {"…"}  # no room for a difference
-    dates = set_apart(["experiment20261101", "experiment20261102"], 12)
+    assert len({*shorten_distinctly([f"{'a' * 50}{i}{'b' * 50}" for i in range(100)], 26)}) == 100
+    assert shorten_distinctly(["x" * 40 + "1", "y" * 40], 8) == ["xxxxxxx…", "yyyyyyy…"]
+    assert {*shorten_distinctly(["x" * 40, "x" * 41], 1)} == {"…"}  # no room for a difference
+    dates = shorten_distinctly(["experiment20261101", "experiment20261102"], 12)
     assert [date[-1] for date in dates] == ["1", "2"]
 
 

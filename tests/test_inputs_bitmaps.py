@@ -69,7 +69,7 @@ def compared(columns: list[pl.Series], bucket: Bucket = ALL) -> None:
     assert ids.values.to_list() == sorted(first | second, **order)
     assert ids.count("a") == len(first)
     assert ids.in_table("b").to_list() == sorted(second, **order)
-    assert ids.lacking("a", "b").to_list() == sorted(first - second, **order)
+    assert ids.minus("a", "b").to_list() == sorted(first - second, **order)
     for name, column in zip("ab", columns, strict=True):
         assert ids.values.gather(ids.codes[name]).to_list() == column.to_list()
 

@@ -210,7 +210,7 @@ def test_a_marker_of_a_missing_value_changes_no_task(
             ee.score(table)
         (problem,) = error.value.problems
         assert (problem.column, problem.count) == (("target", "prediction")[bad], 1)
-        assert [row for row, _ in problem.shown] == [17]
+        assert [row for row, _ in problem.rows] == [17]
         assert repr(mark) in problem.message
         card = ee.score(table, where=f"{names[bad]} IS NOT NULL")
         assert (card.task, card.value("MAE")) == ("regression", 0.5)
@@ -241,11 +241,11 @@ def test_a_marker_after_the_first_rows_is_found(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(f"target,prediction\n{rows}NA,7.5\n")
     with pytest.raises(ee.InputError) as error:
         ee.score(tmp_path / "t.csv")
-    assert [(one.column, one.shown[0][0]) for one in error.value.problems] == [("target", 1500)]
+    assert [(one.column, one.rows[0][0]) for one in error.value.problems] == [("target", 1500)]
     table = pl.read_csv(tmp_path / "t.csv", infer_schema_length=None).with_row_index("datum_id")
     with pytest.raises(ee.InputError) as error:
         ee.score(table.select("datum_id", "prediction"), table.select("datum_id", "target"))
-    assert [(one.column, one.shown[0][0]) for one in error.value.problems] == [("target", 1500)]
+    assert [(one.column, one.rows[0][0]) for one in error.value.problems] == [("target", 1500)]
 
 
 @pytest.mark.parametrize("at", [17, 1400])
@@ -264,7 +264,7 @@ def test_a_blank_among_integers_changes_no_task(
     for given in ((tmp_path / "t.csv",), sides, arrays):
         with pytest.raises(ee.InputError) as error:
             ee.score(*given)
-        found = [(one.column, one.count, one.shown[0][0]) for one in error.value.problems]
+        found = [(one.column, one.count, one.rows[0][0]) for one in error.value.problems]
         assert found == [("target", 1, at)]
     card = ee.score(tmp_path / "t.csv", where=f"{names[0]} IS NOT NULL")
     assert (card.task, card.value("MAE")) == ("regression", pytest.approx(0.37))

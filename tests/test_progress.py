@@ -13,7 +13,7 @@ from partitions.cases import in_buckets
 
 import evalengine as ee
 from evalengine import progress
-from evalengine.progress import Step, counting, heard, one_done, reminded, shown
+from evalengine.progress import Step, counting, one_done, reminded, reports_progress, show_progress
 
 EXAMPLES = Path(__file__).parent.parent / "examples" / "detection"
 TABLES = [str(EXAMPLES / f"{name}.parquet") for name in ("predictions", "groundtruths")]
@@ -44,7 +44,7 @@ def test_buckets_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_threads_count_together() -> None:
     events: list[Any] = []
 
-    @heard
+    @reports_progress
     def work(*, progress: Any) -> None:
         with counting("at it", 400, "things") as count:
             threads = [
@@ -64,7 +64,7 @@ def test_a_listener_may_score() -> None:
     """Its run is not counted for the run that it listens to, which once deadlocked."""
     events: list[str] = []
 
-    @heard
+    @reports_progress
     def work(*, progress: Any = None) -> None:
         with counting("at it", 2, "things"):
             one_done()
@@ -95,7 +95,7 @@ def test_it_is_called_at_most_ten_times_per_second(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
     events: list[Any] = []
 
-    @heard
+    @reports_progress
     def work(*, progress: Any) -> None:
         with counting("at it", 1000, "things") as count:
             for _ in range(1000):
@@ -116,7 +116,7 @@ def test_a_terminal_shows_progress_and_remaining_time(monkeypatch: pytest.Monkey
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "100")
     out = Terminal()
-    with shown(out) as tell:
+    with show_progress(out) as tell:
         tell("reading")
         time.sleep(0.15)
         tell(Step("matching", 3, 17, "buckets"))
@@ -157,7 +157,7 @@ def test_an_error_ends_the_display_and_the_reminder() -> None:
         made.update({*threading.enumerate()} - before)
         raise ZeroDivisionError
 
-    with pytest.raises(ZeroDivisionError), reminded(print), shown(Terminal()):
+    with pytest.raises(ZeroDivisionError), reminded(print), show_progress(Terminal()):
         fail()
     assert "reminder" in [one.name for one in made]
     for one in made:  # pools may have other threads, which remain

@@ -59,7 +59,7 @@ def test_errors_survive_pickling_with_their_options() -> None:
     for twin in (pickle.loads(pickle.dumps(error)), copy.deepcopy(error)):
         assert type(twin) is InputError
         assert str(twin) == "write task='detection'"
-        assert in_shell(twin.said) == "write --task detection"
+        assert in_shell(twin.message) == "write --task detection"
     with pytest.raises(InputError) as caught:
         ee.score({"datum_id": [1], "label_value": ["a"]}, {"datum_id": [1]}, task="classification")
     twin = pickle.loads(pickle.dumps(caught.value))

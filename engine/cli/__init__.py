@@ -225,7 +225,7 @@ def score(
             planned=keeper.check,
         )
         keeper.note(card)
-        card.asked_frame(frame or "metrics")
+        card.require_frame(frame or "metrics")
         if out is not None:
             if progress:
                 progress("writing")
@@ -333,7 +333,7 @@ def check(
         report = run(predictions, ground_truths, **arguments(storage, datums, labels, fields))
     except EvalengineError as error:
         if form == "json":
-            click.echo(show.refused(in_shell(error.said)))
+            click.echo(show.refused(in_shell(error.message)))
         raise
     click.echo(show.checked(report, form))
     return GATE_FAILED if report.warnings else DONE
@@ -529,7 +529,7 @@ def _report(error: BaseException) -> int:
         traceback.print_exc()
     ours = isinstance(error, EvalengineError)
     kind = "" if ours else f"{type(error).__name__}: "
-    message = in_shell(error.said) if isinstance(error, EvalengineError) else str(error)
+    message = in_shell(error.message) if isinstance(error, EvalengineError) else str(error)
     click.echo(f"evalengine: {kind}{message}", err=True)
     annotate_error(f"{kind}{message}")
     if not ours and not STATE["debug"]:

@@ -62,7 +62,7 @@ def _answer(ctx: click.Context, param: click.Parameter, value: str | None) -> No
         return
     asked = value or ctx.params.get("task") or _SHORT
     if asked not in (_SHORT, ALL, *NAMES):
-        raise click.BadParameter(unknown("task", asked, (*NAMES, ALL)).said, ctx, param)
+        raise click.BadParameter(unknown("task", asked, (*NAMES, ALL)).message, ctx, param)
     ctx.meta[_ASKED] = asked
     click.echo(ctx.get_help(), color=ctx.color)
     ctx.exit()
@@ -283,7 +283,7 @@ class WithOptions(Command):
         try:
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            from ..schemas.options import known_elsewhere
+            from ..schemas.options import explain_foreign_name
             from ..schemas.wording import in_shell
 
             if error.option_name in _GATES:
@@ -291,7 +291,7 @@ class WithOptions(Command):
                     f"No such option {error.option_name}. It is --fail-under here, or --fail-if.",
                     ctx,
                 ) from None
-            message = known_elsewhere(error.option_name.lstrip("-"))
+            message = explain_foreign_name(error.option_name.lstrip("-"))
             if message is None:
                 raise
             message = message.replace(error.option_name.lstrip("-"), error.option_name, 1)
@@ -369,9 +369,9 @@ def progress_line() -> Iterator[Callable[[str], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from ..progress import shown
+    from ..progress import show_progress
 
-    with shown() as tell:
+    with show_progress() as tell:
         yield tell
 
 
@@ -384,7 +384,7 @@ def print_finding(found: Any, form: str, notes: Sequence[str] | None = None) -> 
     from ..findings import show
     from ..schemas.wording import in_shell
 
-    notes = found.said if notes is None else notes
+    notes = found.messages if notes is None else notes
     show(found, form, sys.stdout, [in_shell(note) for note in notes])
     if form not in FOR_PEOPLE:
         print_messages(notes)

@@ -115,7 +115,7 @@ def calibration(found: Any, form: str, bins: bool, fit: bool) -> None:
 
     if bins or fit:
         show_frame(found.reliability if bins else found.isotonic, form, name="calibration")
-        print_messages(found.said)
+        print_messages(found.messages)
     else:
         print_finding(found, form)
 
@@ -182,7 +182,7 @@ def errors(found: Any, form: str, rows: bool, to: str | None, out: str | None) -
     if rows and found.rows is None:
         asked = "--rows" if to is None else "--to"
         raise click.UsageError(in_shell(f"{asked}: {found.rowless}; omit {asked}."))
-    notes = (*found.said, *(found.said_of_rows if rows else ()))
+    notes = (*found.messages, *(found.row_messages if rows else ()))
     if to is not None:
         images = found.write(to, out)
         click.echo(f"{out}: {len(found.rows)} errors in {images} images")

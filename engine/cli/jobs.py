@@ -108,7 +108,7 @@ def run(
     except EvalengineError as error:
         if STATE["debug"]:
             raise
-        say(in_shell(error.said))
+        say(in_shell(error.message))
         return _FAILED if isinstance(error, (LockedError, *PASSING)) else _BAD_INPUT
     except Stopped as stopped:
         say(f"stopped by {stopped}")
@@ -178,7 +178,7 @@ def _print_result(done: JobResult, form: str, junit: str | None, *, quiet: bool)
     silent = quiet and not done.gate_failed
     if not silent:
         how = "done" if done.ran else "finished before (--force repeats it)"
-        message = f"{done.plan.loaded.job.name}: {how}, in {done.plan.shown}"
+        message = f"{done.plan.loaded.job.name}: {how}, in {done.plan.path}"
         click.echo(message, err=form == "github")
     report_gates(
         done.verdicts,
@@ -199,11 +199,11 @@ def _print_result(done: JobResult, form: str, junit: str | None, *, quiet: bool)
 
 def _planned(plan: JobPlan) -> str:
     lines = [f"job       {plan.loaded.job.name}", f"run       {plan.run_id}"]
-    if plan.found.partitions:
-        lines.append(f"parts     {', '.join(plan.found.partitions)}")
-    for role, files in plan.found.files.items():
+    if plan.tables.partitions:
+        lines.append(f"parts     {', '.join(plan.tables.partitions)}")
+    for role, files in plan.tables.files.items():
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
         lines.append(f"input     {role.replace('_', ' ')}: {files[0].name}{more}")
     lines += [f"gate      {gate.title}" for gate in plan.loaded.gates]
-    lines.append(f"output    {plan.shown}")
+    lines.append(f"output    {plan.path}")
     return "\n".join(lines) + "\n"

@@ -214,7 +214,7 @@ def run(data: str, references: str | None, form: str, **given: Any) -> None:
     from ..ingest.problems import count_of
     from ..report.show import show
 
-    show(judged.card, form, beside=False)
+    show(judged.card, form, frames=False)
     if form == "csv":
         print_notes(judged.card)
     usage = judged.usage

@@ -123,7 +123,7 @@ def _series(name: str, values: Any) -> pl.Series:
     return pl.Series(array)
 
 
-def alike(columns: dict[str, pl.Series]) -> None:
+def check_same_kind(columns: dict[str, pl.Series]) -> None:
     """Refuse label columns of different lengths or types, and empty ones.
 
     Raises:

@@ -416,7 +416,7 @@ _GAINS: dict[str, Callable[[float], float]] = {
 }
 
 
-class Asked(NamedTuple):
+class ParsedMetric(NamedTuple):
     """One requested metric.
 
     Attributes:
@@ -439,7 +439,7 @@ class Asked(NamedTuple):
         return self.metric if self.k is None else f"{self.metric}@{self.k}"
 
 
-def translate_metric(name: str, relevance: Array, longest: int) -> Asked:
+def translate_metric(name: str, relevance: Array, longest: int) -> ParsedMetric:
     """Translate a name of ranx's to the engine's metric and options.
 
     Args:
@@ -463,7 +463,7 @@ def translate_metric(name: str, relevance: Array, longest: int) -> Asked:
     pattern = how.cut if k or how.whole is None else how.whole
     metric, at, _ = pattern.partition("@{k}")
     cut = (k or max(longest, 1)) if at else None
-    return Asked(name, metric, cut, k if how.times_k and k else 1, options)
+    return ParsedMetric(name, metric, cut, k if how.times_k and k else 1, options)
 
 
 def _parts(name: str) -> tuple[str, int, str]:
@@ -510,9 +510,9 @@ def label(name: str) -> str:
     return f"{shown}-l{level}" if "-l" in name else shown
 
 
-def grouped(wanted: Iterable[Asked]) -> list[tuple[dict[str, Any], list[Asked]]]:
+def grouped(wanted: Iterable[ParsedMetric]) -> list[tuple[dict[str, Any], list[ParsedMetric]]]:
     """Metrics that one run of the engine can compute, with its options."""
-    groups: list[tuple[dict[str, Any], list[Asked]]] = []
+    groups: list[tuple[dict[str, Any], list[ParsedMetric]]] = []
     for one in wanted:
         for options, members in groups:
             if all(options.get(key, value) == value for key, value in one.options.items()):
@@ -536,7 +536,7 @@ class Evaluated(NamedTuple):
     """
 
     values: dict[str, Array]
-    cards: list[tuple[Scorecard, list[Asked]]]
+    cards: list[tuple[Scorecard, list[ParsedMetric]]]
 
 
 def evaluate(
@@ -618,7 +618,7 @@ def numbers_of(
 
 
 def _evaluated(
-    qrels: Qrels, run: Run, wanted: Sequence[Asked], queries: list[Any], threads: int
+    qrels: Qrels, run: Run, wanted: Sequence[ParsedMetric], queries: list[Any], threads: int
 ) -> Evaluated:
     judged = qrels.rows.rename({"score": "relevance"})
     values: dict[str, Array] = {}
@@ -641,7 +641,7 @@ def _evaluated(
     return Evaluated({one.name: values[one.name] for one in wanted}, cards)
 
 
-def _by_query(rows: pl.DataFrame, one: Asked, queries: list[Any]) -> Array:
+def _by_query(rows: pl.DataFrame, one: ParsedMetric, queries: list[Any]) -> Array:
     """A metric's values by query; 0 of those without any judgment."""
     metric_rows = rows.filter((pl.col("metric") == one.metric) & pl.col("k").eq_missing(one.k))
     order = pl.DataFrame({"datum_id": pl.Series(queries, dtype=metric_rows["datum_id"].dtype)})

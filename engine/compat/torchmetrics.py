@@ -56,7 +56,7 @@ class Metric(ABC):
 
     def reset(self) -> None:
         """Forget all batches."""
-        self._kept = Batches()
+        self._batches = Batches()
 
     @abstractmethod
     def update(self, preds: Any, target: Any) -> None:
@@ -89,7 +89,7 @@ class Metric(ABC):
         )
         if type(incoming) is not type(self) or mine != theirs:
             raise InputError("merge_state: the other metric has another class or other arguments.")
-        self._kept.extend(incoming._kept)
+        self._batches.extend(incoming._batches)
 
     def _table(self, side: str) -> pl.DataFrame:
         """Return all batches of a side.
@@ -97,9 +97,9 @@ class Metric(ABC):
         Raises:
             InputError: there was no batch.
         """
-        if side not in self._kept:
+        if side not in self._batches:
             raise InputError(f"{type(self).__name__}.compute: update was not called yet.")
-        return self._kept.table(side)
+        return self._batches.table(side)
 
 
 def array(name: str, values: Any) -> np.ndarray[Any, Any]:
@@ -229,7 +229,7 @@ class _Classification(Metric):
             columns = {"predicted": predicted > self.threshold if scores else predicted}
             columns = {"predicted": columns["predicted"].astype(np.int64)}
         rows = pl.DataFrame({"actual": truth.astype(np.int64), **columns})
-        self._kept.append({"rows": rows}, datums=len(truth))
+        self._batches.append({"rows": rows}, datums=len(truth))
 
     def _within(self, name: str, labels: Array) -> None:
         strange = labels[(labels < 0) | (labels >= self.n_labels)]
@@ -651,7 +651,7 @@ class MeanAveragePrecision(Metric):
         truth = [self._image(f"target[{i}]", one, i) for i, one in enumerate(target)]
         if predicted:
             sides = {"preds": pl.concat(predicted), "target": pl.concat(truth)}
-            self._kept.append(sides, datums=len(predicted))
+            self._batches.append(sides, datums=len(predicted))
 
     def _image(self, name: str, item: Mapping[str, Any], i: int, *more: str) -> pl.DataFrame:
         keys = [_GEOMETRY[one][0] for one in self.iou_type]
@@ -703,7 +703,7 @@ class MeanAveragePrecision(Metric):
         """Compute the numbers by torchmetrics' names; -1 without data."""
         numbers: dict[str, Any] = {}
         classes: list[int] = []
-        if self._kept.datums:
+        if self._batches.datums:
             label_values = [
                 self._table(side)["label_value"].unique() for side in ("preds", "target")
             ]
@@ -746,7 +746,7 @@ class MeanAveragePrecision(Metric):
             *tables,
             task="detection",
             dialect="coco",
-            datums=range(self._kept.datums),
+            datums=range(self._batches.datums),
             labels=[0] if one_label else classes,
             iou_type=iou_type,
             box_format=self.box_format if column == "bbox" else None,

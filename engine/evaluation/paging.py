@@ -37,7 +37,7 @@ def page_frames(plan: planner.Plan, tallies: Any, threads: Threads) -> Paged:
             )
             whole = planner.make_plan(options, plan.task)
         except OptionError as error:  # not defined of such tables
-            missing[frame.name] = in_python(error.said)
+            missing[frame.name] = in_python(error.message)
             continue
         narrowed = planner.narrowed(
             whole, [metric.name for metric in whole.metrics if {*metric.needs} <= plan.needs]
@@ -70,7 +70,7 @@ def with_distribution(page: Paged, frames: Mapping[str, Callable[[], pl.DataFram
     def make_distribution() -> pl.DataFrame:
         return distribution(values().lazy() if path is None else pl.scan_parquet(path, glob=False))
 
-    return Paged({**page.makers, "distribution": make_distribution}, page.lacking)
+    return Paged({**page.makers, "distribution": make_distribution}, page.missing)
 
 
 def _make_frame(

@@ -20,7 +20,7 @@ from ..ingest.frames import Frames
 from ..ingest.problems import Note, not_read
 from ..metrics import Metric, own, registry
 from ..schemas.errors import InputError, OptionError
-from ..schemas.option_values import wanted
+from ..schemas.option_values import parse_intervals
 from ..schemas.options import DECLARED, FIELDS, Options, idle
 from ..schemas.wording import option, options_in
 from ..tasks.task import Task
@@ -316,7 +316,7 @@ def _needs_of_page(plan: Plan, frames: Frames) -> tuple[frozenset[str], dict[str
         try:
             plan.does.fit((registered[name],), frames, plan.settings, requested=True)
         except InputError as error:
-            refused[name] = f"{error.said.partition('. ')[0].rstrip('.')}."
+            refused[name] = f"{error.message.partition('. ')[0].rstrip('.')}."
     needs = (metric.needs for metric in fitting if every.get(metric.name, True))
     return frozenset(need for some in needs for need in some), refused
 
@@ -471,7 +471,7 @@ def explain(plan: Plan) -> str:
 
 def _describe_intervals(options: Options) -> list[str]:
     """Return lines on the resampling for intervals; empty without intervals."""
-    given = wanted(options)
+    given = parse_intervals(options)
     if given is None:
         return []
     what = "datums" if given.cluster is None else f"clusters of {given.cluster!r}"

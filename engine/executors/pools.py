@@ -242,12 +242,12 @@ class Pool(Protocol):
     """Runner of stages.
 
     Attributes:
-        apart: whether stages run outside this process.
+        out_of_process: whether stages run outside this process.
         reads_tables: whether they may be able to read the same tables.
     """
 
     threads: int
-    apart: bool
+    out_of_process: bool
     reads_tables: bool
 
     @property
@@ -305,7 +305,7 @@ class InTurn:
     """
 
     least = 1
-    apart = False
+    out_of_process = False
     reads_tables = False
 
     def __init__(self, threads: int | None = None) -> None:

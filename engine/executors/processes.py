@@ -87,7 +87,7 @@ class Processes:
         workers: number of processes; all cores by default.
     """
 
-    apart = True
+    out_of_process = True
     reads_tables = True
     threads = 1
 
@@ -275,7 +275,7 @@ class OnDask:
         ExecutorError: the address does not answer, or processes cannot be started.
     """
 
-    apart = True
+    out_of_process = True
     reads_tables = True
     threads = 1
 
@@ -363,7 +363,7 @@ class OnDask:
                         losses.finished()
                         one_done()
         except CommClosedError as error:
-            raise self._gone() from error
+            raise self._cluster_lost() from error
         finally:
             self._client.cancel([*numbers], force=True)
         return results
@@ -444,12 +444,12 @@ class OnDask:
                     )
                 continue
             except CancelledError as error:
-                raise self._gone() from error
+                raise self._cluster_lost() from error
             if any(one.status == "cancelled" for one in done):
-                raise self._gone()
+                raise self._cluster_lost()
             return done
 
-    def _gone(self) -> ExecutorError:
+    def _cluster_lost(self) -> ExecutorError:
         return ExecutorError(
             f"executor 'dask': the scheduler{f' at {self._address}' if self._address else ''} went"
             " away during the run, and its results are lost. Run it again.",
@@ -521,7 +521,7 @@ class OnRay:
         ExecutorError: the address does not answer.
     """
 
-    apart = True
+    out_of_process = True
     reads_tables = True
     threads = 1
 

@@ -146,7 +146,7 @@ def to_otlp(card: Scorecard, verdicts: pl.DataFrame | None = None) -> str:
     See :meth:`evalengine.Scorecard.to_otlp`.
     """
     now = str(time.time_ns())
-    rows = card.asked_frame("per_datum").with_columns(pl.col("datum_id").cast(pl.String))
+    rows = card.require_frame("per_datum").with_columns(pl.col("datum_id").cast(pl.String))
     binary = rows.group_by("metric").agg(pl.col("value").is_in(list(_BEST.values())).all())
     best = {
         metric: _BEST[card.directions[metric]]

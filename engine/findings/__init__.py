@@ -20,11 +20,11 @@ class FindingResult(msgspec.Struct, kw_only=True, eq=False, dict=True):
     """Base class of the results of analyses: rows under a heading, with notes.
 
     Attributes:
-        said: notes for the reader, options marked as in :mod:`..schemas.wording`.
+        messages: notes for the reader, options marked as in :mod:`..schemas.wording`.
         inputs: source files, protected against overwriting.
     """
 
-    said: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
     inputs: tuple[str | os.PathLike[str], ...] = ()
     _name: ClassVar[str]
     """Key of the rows in JSON."""
@@ -37,7 +37,7 @@ class FindingResult(msgspec.Struct, kw_only=True, eq=False, dict=True):
         """Rows for programs."""
         return self.frame  # type: ignore[attr-defined]
 
-    def _shown(self) -> pl.DataFrame:
+    def _table_rows(self) -> pl.DataFrame:
         """Rows for people."""
         return self._rows()
 
@@ -51,7 +51,7 @@ class FindingResult(msgspec.Struct, kw_only=True, eq=False, dict=True):
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes for the reader, one sentence each."""
-        return tuple(map(in_python, self.said))
+        return tuple(map(in_python, self.messages))
 
     def __repr__(self) -> str:
         return as_text(self, self.notes)
@@ -63,7 +63,7 @@ class FindingResult(msgspec.Struct, kw_only=True, eq=False, dict=True):
 
 
 def _table(result: FindingResult) -> Table:
-    return table_of(result._shown(), result._columns())
+    return table_of(result._table_rows(), result._columns())
 
 
 def as_text(found: FindingResult, notes: Sequence[str]) -> str:

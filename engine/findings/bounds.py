@@ -44,12 +44,12 @@ class FoundLimits(FindingResult, eq=False):
     _name = "limits"
 
     def __post_init__(self) -> None:
-        self.shown = self.frame
+        self.displayed = self.frame
         if not self.every:
-            self.shown, self.said = _shown(self.moving)
+            self.displayed, self.messages = _widest_rows(self.moving)
 
     def __len__(self) -> int:
-        return self.shown.height
+        return self.displayed.height
 
     @property
     def moving(self) -> pl.DataFrame:
@@ -92,14 +92,14 @@ class FoundLimits(FindingResult, eq=False):
     def _rows(self) -> pl.DataFrame:
         return self.frame if self.every else self.moving
 
-    def _shown(self) -> pl.DataFrame:
+    def _table_rows(self) -> pl.DataFrame:
         """Rows with ``parameters`` only if they distinguish rows."""
-        others = self.shown.drop("parameters", "lowest", "highest")
+        others = self.displayed.drop("parameters", "lowest", "highest")
         repeats = others.is_duplicated().any()
-        return self.shown if repeats else self.shown.drop("parameters")
+        return self.displayed if repeats else self.displayed.drop("parameters")
 
 
-def _shown(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _widest_rows(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Return the numbers over all labels and datums, widest first, and notes about the others."""
     notes = []
     single = pl.col("label_value").is_not_null() | pl.col("slice").is_not_null()

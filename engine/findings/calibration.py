@@ -30,13 +30,13 @@ from ..metrics.thresholds import (
     heated,
     segments_of,
 )
-from ..progress import Progress, heard
+from ..progress import Progress, reports_progress
 from ..run import hits_at, intervals_of, ious_of, tallied_through
 from ..schemas.arrays import Array
 from ..schemas.display import NAME, Column
 from ..schemas.errors import OptionError, invalid
 from ..schemas.named import Named
-from ..schemas.option_values import Wanted, make_options
+from ..schemas.option_values import Intervals, make_options
 from ..schemas.options import Options
 from ..schemas.wording import option
 from ..scratch import local
@@ -114,20 +114,20 @@ class Calibrated(msgspec.Struct, frozen=True):
     """Calibration at one level; arrays [s].
 
     Attributes:
-        shown: bool, segments that become rows.
+        selected: bool, segments that become rows.
         cut: see :class:`..metrics.thresholds.Curve`.
         bins: bins of the raw scores.
-        ends: lower and upper bound of ECE, [2, s]; NaN without resamples.
+        bounds: lower and upper bound of ECE, [2, s]; NaN without resamples.
         temperature: fitted to all datums.
         isotonic: per segment, fitted to all datums; None without rows.
         fitted: ECE per fit of :data:`FITS`, on the datums of the fit.
         held_out: ECE per fit, fitted on one half and tested on the other.
     """
 
-    shown: Array
+    selected: Array
     cut: bool
     bins: Bins
-    ends: Array
+    bounds: Array
     temperature: Array
     isotonic: list[Isotonic | None]
     fitted: dict[str, Array]
@@ -135,7 +135,7 @@ class Calibrated(msgspec.Struct, frozen=True):
 
 
 def calibrate(
-    plan: Plan, tallies: Any, threads: Threads, n_bins: int, interval_options: Wanted
+    plan: Plan, tallies: Any, threads: Threads, n_bins: int, interval_options: Intervals
 ) -> tuple[Calibrated, Calibrated]:
     """Compute the calibration of every label, and of all labels of a key together.
 
@@ -215,7 +215,7 @@ def _drawn(
     overall: Any,
     threads: Threads,
     n_bins: int,
-    interval_options: Wanted,
+    interval_options: Intervals,
     n: list[int],
 ) -> list[Array]:
     """Return ECE per resample, float64 [resamples, s] for each level of ``n`` segments."""
@@ -234,7 +234,7 @@ def _drawn(
 _SETTABLE = ("n_bins", "pr_curve_iou_threshold")
 
 
-@heard
+@reports_progress
 def find_calibration(
     run: Any = None,
     ground_truths: Any = None,
@@ -299,7 +299,7 @@ def find_calibration(
         then=lambda tallied, options: _calibration_of(tallied, options, asked),
         name="fitting",
     )
-    calibration.said = (*notes, *calibration.said)
+    calibration.messages = (*notes, *calibration.messages)
     return calibration
 
 
@@ -319,7 +319,7 @@ def _needed(task: str) -> tuple[str, ...]:
 
 
 def _calibration_of(
-    tallied: Tallied, options: Options, interval_options: Wanted
+    tallied: Tallied, options: Options, interval_options: Intervals
 ) -> FoundCalibration:
     plan, tallies = tallied.plan, tallied.tallies
     _needed(plan.task)
@@ -344,7 +344,7 @@ def _calibration_of(
         n_bins=n_bins,
         n=len(tallies.datums),
         weighted=tallies.weighted,
-        said=(halves, *notes_on(tallies, cut=levels[0].cut), *ious_of(tallied)),
+        messages=(halves, *notes_on(tallies, cut=levels[0].cut), *ious_of(tallied)),
     )
 
 
@@ -356,7 +356,7 @@ def _named(
 
 
 def _rows(one: Calibrated, labels: Labels, average: str | None, dtype: pl.DataType) -> pl.DataFrame:
-    at = np.flatnonzero(one.shown)
+    at = np.flatnonzero(one.selected)
     bins = one.bins
     n = bins.n.sum(axis=1)
     share, score = (
@@ -373,8 +373,8 @@ def _rows(one: Calibrated, labels: Labels, average: str | None, dtype: pl.DataTy
         "right": share,
         "score": score,
         "ece": bins.expected,
-        "lower": one.ends[0],
-        "upper": one.ends[1],
+        "lower": one.bounds[0],
+        "upper": one.bounds[1],
         "mce": bins.largest,
         "temperature": one.temperature,
     }
@@ -386,7 +386,7 @@ def _rows(one: Calibrated, labels: Labels, average: str | None, dtype: pl.DataTy
 
 
 def _bins(one: Calibrated, labels: Labels, average: str | None, dtype: pl.DataType) -> pl.DataFrame:
-    at, which = np.nonzero((one.bins.n > 0) & one.shown[:, None])
+    at, which = np.nonzero((one.bins.n > 0) & one.selected[:, None])
     bins, count = one.bins, one.bins.n.shape[1]
     return pl.DataFrame(
         {
@@ -403,7 +403,7 @@ def _bins(one: Calibrated, labels: Labels, average: str | None, dtype: pl.DataTy
 def _blocks(
     one: Calibrated, labels: Labels, average: str | None, dtype: pl.DataType
 ) -> pl.DataFrame:
-    fits = [(s, fit) for s, fit in enumerate(one.isotonic) if fit is not None and one.shown[s]]
+    fits = [(s, fit) for s, fit in enumerate(one.isotonic) if fit is not None and one.selected[s]]
     at = np.repeat([s for s, _ in fits], [fit.value.size for _, fit in fits]).astype(np.int64)
     columns = {
         name: np.concatenate([np.zeros(0), *(getattr(fit, name) for _, fit in fits)])

@@ -49,23 +49,23 @@ class Diagnosis(FindingResult, eq=False):
     _name = "findings"
 
     @property
-    def shown(self) -> pl.DataFrame:
+    def displayed(self) -> pl.DataFrame:
         """The first of them."""
         return self.frame if self.top is None else self.frame.head(self.top)
 
     def first(self, top: int) -> Diagnosis:
         """The same, of which so many are shown."""
-        return Diagnosis(self.frame, top, said=self.said)
+        return Diagnosis(self.frame, top, messages=self.messages)
 
     def _heading(self) -> str:
         if not len(self):
             return "no findings"
-        left = len(self) - self.shown.height
-        shown = f", the first {self.shown.height:,}" if left else ""
-        return f"{count_of(len(self), 'finding')}{shown}, by the share of errors each explains"
+        left = len(self) - self.displayed.height
+        displayed = f", the first {self.displayed.height:,}" if left else ""
+        return f"{count_of(len(self), 'finding')}{displayed}, by the share of errors each explains"
 
     def _rows(self) -> pl.DataFrame:
-        return self.shown
+        return self.displayed
 
     def __len__(self) -> int:
         return self.frame.height
@@ -404,7 +404,7 @@ def diagnose(
         schema={"finding": pl.String, "share": pl.Float64, "n": pl.Int64, "more": pl.String},
         orient="row",
     )
-    return Diagnosis(frame, said=tuple(notes))
+    return Diagnosis(frame, messages=tuple(notes))
 
 
 def _unlooked(what: str, error: EvalengineError) -> str:

@@ -19,7 +19,7 @@ from ..ingest.infer import recognise
 from ..ingest.opening import Tables
 from ..ingest.problems import count_of
 from ..ingest.sources.tables import open_source
-from ..progress import Progress, heard, step
+from ..progress import Progress, reports_progress, step
 from ..report.text import number
 from ..run import (
     card_of_run,
@@ -57,7 +57,7 @@ class FoundErrors(FindingResult, eq=False):
             datums, and for a scored run that has no such frame.
         rowless: reason why ``rows`` is None; otherwise None.
         n: number of datums of the run.
-        said_of_rows: notes on rows that are not included, options marked as in ``said``.
+        row_messages: notes on rows that are not included, options marked as in ``messages``.
         names: label value, as text -> name of the class, if it has another.
     """
 
@@ -65,7 +65,7 @@ class FoundErrors(FindingResult, eq=False):
     rows: pl.DataFrame | None
     n: int
     rowless: str | None = None
-    said_of_rows: tuple[str, ...] = ()
+    row_messages: tuple[str, ...] = ()
     names: dict[str, str] = msgspec.field(default_factory=dict)
     _images: Callable[[], pl.DataFrame | None] | None = None
     _name = "datums"
@@ -73,7 +73,7 @@ class FoundErrors(FindingResult, eq=False):
     @property
     def notes(self) -> tuple[str, ...]:
         """Notes for the reader, one sentence each."""
-        return tuple(map(in_python, (*self.said, *self.said_of_rows)))
+        return tuple(map(in_python, (*self.messages, *self.row_messages)))
 
     def write(self, form: str, path: str | Path) -> int:
         """Write ``rows`` as tasks for an image annotation tool.
@@ -114,7 +114,7 @@ class FoundErrors(FindingResult, eq=False):
     def _rows(self) -> pl.DataFrame:
         return self.datums
 
-    def _shown(self) -> pl.DataFrame:
+    def _table_rows(self) -> pl.DataFrame:
         name = self.datums["metric"][0] if len(self) else "value"
         return self.datums.select("datum_id", pl.col("value").alias(name), "why")
 
@@ -131,7 +131,7 @@ class ErrorRows(FindingResult, eq=False):
     def _rows(self) -> pl.DataFrame:
         return self.of.datums if self.of.rows is None else self.of.rows
 
-    def _shown(self) -> pl.DataFrame:
+    def _table_rows(self) -> pl.DataFrame:
         rows = with_boxes(self._rows())
         same = [name for name in ("label_key", "iou_threshold") if rows[name].n_unique() <= 1]
         return with_names(rows.drop(same), ("label_value", "annotation_label"), self.of.names)
@@ -149,7 +149,7 @@ ORDERS = ("loss", "score")
 """By how wrong their datums are, or by how sure predictions were."""
 
 
-@heard
+@reports_progress
 @guarding
 def find_errors(
     run: Any,
@@ -224,7 +224,7 @@ def find_errors(
     if rowless is not None:
         if sort != "loss":
             raise invalid("sort", sort, f"{rowless}; omit it.", code="option_unread")
-        return FoundErrors(ranking.head(top), None, n, rowless=rowless, said=notes)
+        return FoundErrors(ranking.head(top), None, n, rowless=rowless, messages=notes)
     counted = card.frame(FRAME)
     row_notes: list[str] = []
     if losses.rows is not None:
@@ -241,8 +241,8 @@ def find_errors(
         rows.head(top),
         n,
         _images=images,
-        said=notes,
-        said_of_rows=tuple(row_notes),
+        messages=notes,
+        row_messages=tuple(row_notes),
         names=dict(class_names(card)),
     )
 

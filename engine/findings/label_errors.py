@@ -10,7 +10,7 @@ import polars as pl
 from ..evaluation import planner
 from ..ingest.opening import Tables
 from ..ingest.problems import count_of
-from ..progress import Progress, heard
+from ..progress import Progress, reports_progress
 from ..run import card_of_run, class_names, is_scored, refusal, refuse_tables
 from ..schemas.contract import NAMES
 from ..schemas.errors import ResultError, invalid, unknown
@@ -47,7 +47,7 @@ class FoundLabelErrors(FindingResult, eq=False):
     def _rows(self) -> pl.DataFrame:
         return self.rows
 
-    def _shown(self) -> pl.DataFrame:
+    def _table_rows(self) -> pl.DataFrame:
         rows = with_boxes(self.rows).drop(*_QUIET)
         rows = with_names(rows, ("label_value", "suggested"), self.names)
         return rows.drop("label_key") if rows["label_key"].n_unique() <= 1 else rows
@@ -63,7 +63,7 @@ FILTER_BY, RANK_BY = "prune_by_noise_rate", QUALITIES[0]
 _COLUMNS = dict(zip(QUALITIES, (QUALITIES[0], "given_score", QUALITIES[2]), strict=True))
 
 
-@heard
+@reports_progress
 def find_label_errors(
     run: Any,
     ground_truths: Any = None,
@@ -169,4 +169,4 @@ def find_label_errors(
         if not rows.height and present:
             notes.append(f"no label error of these reasons; there are {', '.join(present)}.")
     shown = rows if top is None else rows.head(top)
-    return FoundLabelErrors(shown, rows.height, dict(class_names(card)), said=tuple(notes))
+    return FoundLabelErrors(shown, rows.height, dict(class_names(card)), messages=tuple(notes))

@@ -15,11 +15,11 @@ from ..evaluation import summary
 from ..ingest.opening import Tables
 from ..ingest.problems import count_of
 from ..metrics import has, metric_of
-from ..run import READ_BESIDE, card_of_run, is_scored, refuse_tables, tallied_of, with_keys
+from ..run import SETTABLE, card_of_run, is_scored, refuse_tables, tallied_of, with_keys
 from ..schemas.display import NAME, Column
 from ..schemas.errors import OptionError, invalid, unknown
 from ..schemas.named import Named
-from ..schemas.option_values import FEW_CLUSTERS, LEVEL, make_options, wanted
+from ..schemas.option_values import FEW_CLUSTERS, LEVEL, make_options, parse_intervals
 from ..schemas.options import Options
 from ..schemas.wording import option
 from ..scorecard.lookup import KEYS
@@ -55,7 +55,7 @@ class FoundPlan(FindingResult, eq=False):
     def _heading(self) -> str:
         return f"{self.aim}: needed data, from a pilot run of {count_of(self.n, 'datum')}"
 
-    def _shown(self) -> pl.DataFrame:
+    def _table_rows(self) -> pl.DataFrame:
         rows = self.frame.drop(
             name for name in self.frame.columns if self.frame[name].null_count() == len(self)
         )
@@ -66,7 +66,7 @@ class FoundPlan(FindingResult, eq=False):
         )
 
     def _columns(self) -> list[Column]:
-        rows = self._shown()
+        rows = self._table_rows()
         return [
             Column(name, NAME, "text")
             if rows.schema[name] == pl.String
@@ -145,12 +145,12 @@ def find_plan(
         )
     chosen = make_options(options, **named)
     chosen = chosen if chosen.drawn else chosen.replace(intervals=LEVEL)
-    asked = wanted(chosen)
+    asked = parse_intervals(chosen)
     assert asked is not None
     tables = Tables(run, ground_truths, datums, labels, storage_options)
     if is_scored(run):
         refuse_tables(tables)
-    card = card_of_run(tables, chosen, settable=READ_BESIDE)
+    card = card_of_run(tables, chosen, settable=SETTABLE)
     tallied = with_keys(tallied_of("the run", card, "planning"), asked.cluster, ())
     n = len(tallied.tallies.datums)
     keys = tallied.tallies.datums.keys
@@ -224,7 +224,7 @@ def find_plan(
         )
     if (n if clusters is None else clusters) < FEW_CLUSTERS:
         notes.append(f"standard errors of {many} are themselves uncertain.")
-    return FoundPlan(frame, aim, n, said=tuple(notes))
+    return FoundPlan(frame, aim, n, messages=tuple(notes))
 
 
 def _of_metrics(rows: pl.DataFrame, task: str, requested: Sequence[str]) -> pl.DataFrame:

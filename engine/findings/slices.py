@@ -21,22 +21,14 @@ from ..ingest.problems import count_of, listing
 from ..ingest.sources.scanning import expand, is_stream
 from ..ingest.sources.tables import open_source
 from ..kernels.datums import Level, Scoring, join_slices, measure_slices
-from ..progress import Progress, counting, heard, step
-from ..run import (
-    READ_BESIDE,
-    card_of_run,
-    is_scored,
-    refuse_own,
-    refuse_tables,
-    tallied_of,
-    with_keys,
-)
+from ..progress import Progress, counting, reports_progress, step
+from ..run import SETTABLE, card_of_run, is_scored, refuse_own, refuse_tables, tallied_of, with_keys
 from ..schemas.arrays import Array
 from ..schemas.contract import DATUMS, TABLE
 from ..schemas.display import NAME, Column
 from ..schemas.errors import InputError, ResultError, did_you_mean, invalid
 from ..schemas.named import Named
-from ..schemas.option_values import LEVEL, make_options, wanted
+from ..schemas.option_values import LEVEL, make_options, parse_intervals
 from ..schemas.options import Options
 from ..schemas.tables import contracts
 from ..schemas.wording import option, sql_name
@@ -129,12 +121,12 @@ class Condition(msgspec.Struct, frozen=True):
     """One condition on a column of the datums.
 
     Attributes:
-        said: for display, such as ``weather = rain``.
+        text: for display, such as ``weather = rain``.
         sql: in the syntax of ``where``.
     """
 
     column: str
-    said: str
+    text: str
     sql: str
 
 
@@ -662,7 +654,7 @@ _SHARE = 100  # one datum of so many is the least that a slice has
 _FEWEST = 10
 
 
-@heard
+@reports_progress
 def find_slices(
     run: Any,
     ground_truths: Any = None,
@@ -726,7 +718,7 @@ def find_slices(
             raise invalid(name, least_one, "write 1 or more.")
     if not 0 < alpha <= 1:
         raise invalid("alpha", alpha, "write a weight above 0, at most 1.")
-    asked = wanted(
+    asked = parse_intervals(
         chosen.replace(
             draws=DRAWS if chosen.draws is None else chosen.draws,
             **({} if chosen.drawn else {"intervals": LEVEL}),
@@ -809,7 +801,7 @@ def find_slices(
         level=asked.level,
         n=n,
         measured=measured,
-        said=(*notes, *few_clusters(keys), *([] if confirm else [_UNCONFIRMED])),
+        messages=(*notes, *few_clusters(keys), *([] if confirm else [_UNCONFIRMED])),
     )
 
 
@@ -818,7 +810,7 @@ def _scored(tables: Tables, options: Options) -> tuple[Scorecard, Any]:
     datums = tables.datums
     if is_scored(tables.predictions):
         refuse_tables(tables, datums=False)
-        return card_of_run(tables, options, settable=(*READ_BESIDE, "by", "columns")), datums
+        return card_of_run(tables, options, settable=(*SETTABLE, "by", "columns")), datums
     step("scoring")
     plain = options.replace(draws=None, seed=None, method=None)
     if options.cluster is None:
@@ -1010,7 +1002,7 @@ def _frame(
         parts = [conditions[item] for item in one.items]
         rows.append(
             {
-                "slice": " and ".join(part.said for part in parts),
+                "slice": " and ".join(part.text for part in parts),
                 "where": " AND ".join(part.sql for part in parts),
                 "conditions": len(parts),
                 "size": one.size,

@@ -20,14 +20,14 @@ from ..ingest.opening import Tables
 from ..ingest.problems import count_of, listing
 from ..ingest.values import sides_by_name
 from ..metrics.thresholds import RULES, Chosen, Curve, Reached, Rule, reached, walk
-from ..progress import Progress, heard
+from ..progress import Progress, reports_progress
 from ..report.text import UNDEFINED, fixed
 from ..run import hits_at, intervals_of, ious_of, tallied_through
 from ..schemas.arrays import Array
 from ..schemas.display import NAME, NOTE, Column
 from ..schemas.errors import OptionError, unknown
 from ..schemas.named import Named
-from ..schemas.option_values import Wanted, in_name, make_options
+from ..schemas.option_values import Intervals, in_name, make_options
 from ..schemas.options import Options
 from ..schemas.wording import option
 from ..statistics.resamples import Drawing, curves_of, in_every_draw, interval, notes_on
@@ -140,7 +140,7 @@ class FoundThresholds(FindingResult, eq=False):
         by = f" by {self.metrics[0]}" if len(self.metrics) == 1 else ""
         return f"{count_of(len(self), 'threshold')}{by} of {count_of(self.n, 'datum')}{at}"
 
-    def _shown(self) -> pl.DataFrame:
+    def _table_rows(self) -> pl.DataFrame:
         down = _rounded_down(self.frame["threshold"].to_numpy(), self.digits).tolist()
         texts = [UNDEFINED if math.isnan(one) else fixed(one, self.digits) for one in down]
         return self.frame.with_columns(threshold=pl.Series(texts, dtype=pl.String))
@@ -199,20 +199,20 @@ class Searched(msgspec.Struct, frozen=True):
     """Results at one level.
 
     Attributes:
-        shown: bool [s], segments that become rows.
+        selected: bool [s], segments that become rows.
         positives: float64 [s].
         exclusive: see :class:`..metrics.thresholds.Curve`.
         cut: same.
         digits: decimals with which thresholds, rounded down, have these counts.
-        found: results of every rule.
+        results: results of every rule.
     """
 
-    shown: Array
+    selected: Array
     positives: Array
     exclusive: bool
     cut: bool
     digits: int
-    found: list[RuleResult]
+    results: list[RuleResult]
 
 
 def search(
@@ -221,7 +221,7 @@ def search(
     threads: Threads,
     rules: Sequence[Rule],
     aims: Aims,
-    interval_options: Wanted,
+    interval_options: Intervals,
 ) -> tuple[Searched, Searched]:
     """Choose thresholds by every rule.
 
@@ -311,7 +311,7 @@ def _drawn(
     threads: Threads,
     rules: Sequence[Rule],
     aims: Aims,
-    interval_options: Wanted,
+    interval_options: Intervals,
     chosen: list[list[Chosen]],
 ) -> list[Array]:
     """Return threshold and rates per level, float64 [resamples, rules, 1 + rates, s]."""
@@ -338,7 +338,7 @@ _SETTABLE = ("beta", "pr_curve_iou_threshold", *_AIMS)
 """Options that may be other than those of the run."""
 
 
-@heard
+@reports_progress
 @guarding
 def find_thresholds(
     run: Any = None,
@@ -401,7 +401,7 @@ def find_thresholds(
         then=lambda tallied, options: _thresholds_of(tallied, options, asked),
         name="choosing thresholds",
     )
-    result.said = (*notes, *result.said)
+    result.messages = (*notes, *result.messages)
     return result
 
 
@@ -430,7 +430,9 @@ def _rules(task: str, options: Options) -> list[Rule]:
     return [rules[name] for name in named]
 
 
-def _thresholds_of(tallied: Tallied, options: Options, interval_options: Wanted) -> FoundThresholds:
+def _thresholds_of(
+    tallied: Tallied, options: Options, interval_options: Intervals
+) -> FoundThresholds:
     """Compute the thresholds of a run whose datums have keys; options name rules and targets."""
     plan, tallies = tallied.plan, tallied.tallies
     rules = _rules(plan.task, options)
@@ -462,7 +464,7 @@ def _thresholds_of(tallied: Tallied, options: Options, interval_options: Wanted)
         **hits_at(plan.settings),
         n=len(tallies.datums),
         digits=max(level.digits for level in levels),
-        said=(
+        messages=(
             *_notes(tallies, interval_options, frame, levels[0], several=len(rules) > 1),
             *ious_of(tallied),
         ),
@@ -470,7 +472,12 @@ def _thresholds_of(tallied: Tallied, options: Options, interval_options: Wanted)
 
 
 def _notes(
-    tallies: Any, interval_options: Wanted, frame: pl.DataFrame, level: Searched, *, several: bool
+    tallies: Any,
+    interval_options: Intervals,
+    frame: pl.DataFrame,
+    level: Searched,
+    *,
+    several: bool,
 ) -> list[str]:
     notes = [
         "held-out numbers: thresholds were chosen on one half of the datums and tested on the"
@@ -513,9 +520,9 @@ def _rows(
     """Rows of one rule at one level; labels are of that type."""
     from ..tallies.datums import parameters
 
-    one: RuleResult = level.found[place]
+    one: RuleResult = level.results[place]
     here, held_out = one.here, one.held_out
-    none = np.full(level.shown.size, np.nan)
+    none = np.full(level.selected.size, np.nan)
     columns: dict[str, Array] = {"threshold": one.threshold}
     columns["lower"], columns["upper"] = _interval_bounds(one, "threshold", none)
     columns |= {name: getattr(here, name) for name in _COUNTS}
@@ -557,7 +564,7 @@ def _rows(
             "reason": pl.Series(why.tolist(), dtype=pl.String),
         }
     ).with_columns(pl.col(*columns).fill_nan(None))
-    return frame.filter(pl.Series(level.shown))
+    return frame.filter(pl.Series(level.selected))
 
 
 def _interval_bounds(one: RuleResult, name: str, none: Array) -> tuple[Array, Array]:

@@ -270,7 +270,7 @@ def _mapped(mapping: Mapping[Any, Any]) -> str:
 
 LABEL_COLUMNS = ("label_value", "actual", "predicted")
 SIDE_OF = {"actual": GROUND_TRUTHS, "predicted": PREDICTIONS}
-LONE = frozenset({f"labels_in_{side}_only" for side in (PREDICTIONS, GROUND_TRUTHS)})
+ONE_SIDED_LABELS = frozenset({f"labels_in_{side}_only" for side in (PREDICTIONS, GROUND_TRUTHS)})
 """Kinds of notes on labels of one side only."""
 SCORES = "score_columns"
 """Key, next to the tables, of the labels of score columns as a table."""
@@ -362,7 +362,7 @@ def _cast(frames: dict[str, pl.DataFrame], role: str, name: str, target: pl.Data
 
 
 def check_kinds(
-    frames: Mapping[str, pl.DataFrame], names: Sequence[str], speech: DatumNouns = PLAIN
+    frames: Mapping[str, pl.DataFrame], names: Sequence[str], nouns: DatumNouns = PLAIN
 ) -> None:
     """Refuse integers on one side and strings on another."""
     values = {
@@ -373,18 +373,18 @@ def check_kinds(
     kinds = {place: dtypes.kind_of(series.dtype) for place, series in values.items()}
     if len(set(kinds.values())) > 1:
         shown = "; ".join(
-            f"{speech.named(name) if role == TABLE else role} {kinds[role, name]}"
+            f"{nouns.named(name) if role == TABLE else role} {kinds[role, name]}"
             f" ({samples(series)})"
             for (role, name), series in values.items()
         )
         lost = next(place for place, kind in kinds.items() if kind != "strings")
-        label = speech.named(lost[1])
+        label = nouns.named(lost[1])
         subject = label if lost[0] != TABLE else "labels"
         way = ""
         if "datum_id" in names:
             ids = {role: distinct(series) for (role, _), series in values.items()}
             if {PREDICTIONS, GROUND_TRUTHS} <= ids.keys():  # else only tables of datums differ
-                way = mend(ids[PREDICTIONS], ids[GROUND_TRUTHS], speech)
+                way = mend(ids[PREDICTIONS], ids[GROUND_TRUTHS], nouns)
         elif {*names} & {*LABEL_COLUMNS}:
             way = _numbers_for_names(values, frames)
         way = way or (
@@ -433,7 +433,7 @@ def _numbers_for_names(
 
 def datum_notes(
     ids: DatumIds,
-    speech: DatumNouns = PLAIN,
+    nouns: DatumNouns = PLAIN,
     *,
     came_along: bool = False,
     rows: Mapping[str, pl.DataFrame] | None = None,
@@ -454,27 +454,27 @@ def datum_notes(
             "of the predictions that the ground truths' files do not list, scored as having no"
             " ground truths (false positives)"
         )
-        notes += _note("datums_not_listed", ids.lacking(PREDICTIONS, DATUMS), what, speech)
+        notes += _note("datums_not_listed", ids.minus(PREDICTIONS, DATUMS), what, nouns)
     elif everything is not None:
         for side in sides:
             what = f"of the {side.replace('_', ' ')} not listed in the datums table"
-            notes += _note("datums_not_listed", ids.lacking(side, DATUMS), what, speech)
+            notes += _note("datums_not_listed", ids.minus(side, DATUMS), what, nouns)
     if sides == [TABLE]:
         if everything is not None:
-            lone = ids.lacking(DATUMS, TABLE)
-            notes += _note("datums_without_rows", lone, "without rows", speech)
+            lone = ids.minus(DATUMS, TABLE)
+            notes += _note("datums_without_rows", lone, "without rows", nouns)
         return notes
-    lone = ids.lacking(everything or GROUND_TRUTHS, PREDICTIONS)
+    lone = ids.minus(everything or GROUND_TRUTHS, PREDICTIONS)
     if len(lone) or not whole:  # all parts count
-        with_truths, truths = len(ids.lacking(GROUND_TRUTHS, PREDICTIONS)), ids.count(GROUND_TRUTHS)
-        words = speech.one, speech.many, "without predictions"
+        with_truths, truths = (len(ids.minus(GROUND_TRUTHS, PREDICTIONS)), ids.count(GROUND_TRUTHS))
+        words = nouns.one, nouns.many, "without predictions"
         note = note_of("datums_without_predictions", len(lone), words, lone.head(5).to_list())
         facts: dict[str, Any] = {"with_ground_truths": with_truths, "ground_truths": truths}
         if rows is not None and (not whole or with_truths >= MANY * truths):
             facts |= _sizes(ids, videos="frame" in rows[GROUND_TRUTHS].columns)
         notes.append(msgspec.structs.replace(note, facts={**facts, "least": 1}))
-    lone = ids.lacking(everything or PREDICTIONS, GROUND_TRUTHS)
-    return notes + _note("datums_without_ground_truths", lone, "without ground truths", speech)
+    lone = ids.minus(everything or PREDICTIONS, GROUND_TRUTHS)
+    return notes + _note("datums_without_ground_truths", lone, "without ground truths", nouns)
 
 
 def _sizes(ids: DatumIds, *, videos: bool) -> dict[str, Any]:
@@ -499,8 +499,8 @@ def _sizes(ids: DatumIds, *, videos: bool) -> dict[str, Any]:
 _FULL = 50  # ground truths that no detector misses all of
 
 
-def _note(kind: str, values: pl.Series, what: str, speech: DatumNouns) -> list[Note]:
-    n, words = len(values), (speech.one, speech.many, what)
+def _note(kind: str, values: pl.Series, what: str, nouns: DatumNouns) -> list[Note]:
+    n, words = len(values), (nouns.one, nouns.many, what)
     return [note_of(kind, n, words, values.head(5).to_list())] if n else []
 
 

@@ -165,7 +165,7 @@ class Check:
             where = pl.any_horizontal(pl.col(name).is_null() for name in names)
             if names[0] in self.sound:
                 where &= self.sound[names[0]]
-            if lacking := next((c.lacking for c in self.columns if c.name == names[0]), ""):
+            if lacking := next((c.null_meaning for c in self.columns if c.name == names[0]), ""):
                 way = "Add them, or remove these columns."
                 self.refuse("null_values", names, where, f"of {lacking}", way)
                 continue
@@ -203,7 +203,7 @@ class Check:
         elif rule == "not_a_flag":
             what, way = "with a value other than 0 and 1", "Write 0 or 1."
         elif rule == "too_low":
-            hint = self.shape.low_hint if column.name in self.shape.together else ""
+            hint = self.shape.low_hint if column.name in self.shape.columns else ""
             what, way = f"below {column.low:g}", f"Repair or remove these rows{hint}."
         else:
             high = column.high or math.inf
@@ -288,8 +288,8 @@ class Check:
 
     def _grouped(self, names: list[str]) -> list[list[str]]:
         """A shape's columns are spoken of together, others one by one."""
-        shape_columns = [name for name in names if name in self.shape.together]
-        single = [[name] for name in names if name not in self.shape.together]
+        shape_columns = [name for name in names if name in self.shape.columns]
+        single = [[name] for name in names if name not in self.shape.columns]
         return single + ([shape_columns] if shape_columns else [])
 
     def own(self, name: str) -> str:

@@ -138,12 +138,12 @@ def in_files(problems: Sequence[Problem], ready: Prepared) -> list[Problem]:
     for problem in problems:
         roles = [role for role, side in ready.sides.items() if side.table.side == problem.side]
         role = roles[0] if roles else ""
-        if problem.shown and role and role not in lengths:
+        if problem.rows and role and role not in lengths:
             lengths[role] = _rows_by_file(ready, role)
-        row = problem.shown[0][0] if problem.shown else 0
-        for file, rows in lengths.get(role, ()) if problem.shown else ():
+        row = problem.rows[0][0] if problem.rows else 0
+        for file, rows in lengths.get(role, ()) if problem.rows else ():
             if row < rows:
-                more = f" Row {problem.shown[0][0]} is row {row} of {file}."
+                more = f" Row {problem.rows[0][0]} is row {row} of {file}."
                 facts = {**problem.facts, "file": file, "row_of_file": row}
                 problem = msgspec.structs.replace(problem.extended(more), facts=facts)
                 break

@@ -364,7 +364,7 @@ def convert(
             code="options_conflict",
             option="to",
         )
-    converted = [table for table in TABLE_CONTRACTS if table.found_by]
+    converted = [table for table in TABLE_CONTRACTS if table.predictions_sign]
     table = next((one for one in converted if kinds.intersection(one.formats)), converted[0])
     for source in inputs.sources.values():
         if source.shares:
@@ -380,9 +380,9 @@ def convert(
         raise plainly(error) from None
     if TABLE in frames:
         only_table = frames.pop(TABLE)
-        frames[PREDICTIONS if table.found_by[0] in only_table.columns else GROUND_TRUTHS] = (
-            only_table
-        )
+        frames[
+            PREDICTIONS if table.predictions_sign[0] in only_table.columns else GROUND_TRUTHS
+        ] = only_table
     if parsed_options.label_map is not None:
         frames, notes = renamed(frames, parsed_options.label_map)
         if LABELS in frames:
@@ -512,7 +512,7 @@ def _frame(inputs: Inputs, role: str, options: Options, fitted: Table) -> pl.Dat
         return frame if frame.width else pl.DataFrame(schema=_EMPTY)
     schema = inputs.schemas[role]
     if role == TABLE:
-        signs = Finder(schema, role).candidates(fitted.found_by)
+        signs = Finder(schema, role).candidates(fitted.predictions_sign)
         role = PREDICTIONS if signs else GROUND_TRUTHS
     table = contract(fitted.task, role, options, schema)
     unread: set[str] = set()

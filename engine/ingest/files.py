@@ -393,7 +393,7 @@ class Source(msgspec.Struct):
             of images, such as ``split``; None without a declaration.
         labels: ``label_value`` of all declared classes in their order, and ``label_name`` if the
             values are numbers with names; None without a declaration.
-        found: detections of a file that contains both sides; ``frame`` is then the ground truths.
+        results: detections of a file that contains both sides; ``frame`` is then the ground truths.
         shares: whether coordinates are relative to the image's width and height.
         places: number of datums, if ids are list indices; otherwise None.
         firsts: first rows of each of several files, if these are not read lazily.
@@ -418,7 +418,7 @@ class Source(msgspec.Struct):
     datums: pl.DataFrame | None = None
     labels: pl.DataFrame | None = None
     notes: tuple[Note, ...] = ()
-    found: pl.LazyFrame | None = None
+    results: pl.LazyFrame | None = None
     shares: bool = False
     places: int | None = None
     firsts: dict[str, pl.DataFrame] = msgspec.field(default_factory=dict)

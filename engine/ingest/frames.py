@@ -85,7 +85,7 @@ class Frames(msgspec.Struct, kw_only=True):
         recognised: role to name in the input and canonical name, if they differ.
         sources: role to origin.
         folders: role to allowed locations of raster paths in the table.
-        kept: role to the remaining rows of its source, if some were removed.
+        remaining: role to the remaining rows of its source, if some were removed.
         columns: makes :func:`~evalengine.ingest.rules.columns.columns_read` of the tables.
         whole: whether these are all datums, not those of a bucket, whose notes are merged.
         heights: rows of predictions and ground truths before a task drops some of them.
@@ -103,14 +103,14 @@ class Frames(msgspec.Struct, kw_only=True):
     ids: DatumIds | None = None
     bucket: Bucket = ALL
     label_map: dict[str, pl.DataFrame] | None = None
-    known: pl.DataFrame | None = None
+    all_labels: pl.DataFrame | None = None
     common_ids: CommonIds | None = None
     recognised: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     notes: list[Note] = msgspec.field(default_factory=list)
     sources: dict[str, str] = msgspec.field(default_factory=dict)
     facts: dict[str, str] = msgspec.field(default_factory=dict)
     folders: dict[str, RasterFiles] = msgspec.field(default_factory=dict)
-    kept: dict[str, RemainingRows] = msgspec.field(default_factory=dict)
+    remaining: dict[str, RemainingRows] = msgspec.field(default_factory=dict)
     columns: Callable[[], dict[str, dict[str, Any]]] = dict
     whole: bool = True
     heights: tuple[int, int] | None = None
@@ -155,12 +155,12 @@ class Part(msgspec.Struct):
 
     Attributes:
         pairs: side to the distinct (label_key, label_value) of all its rows.
-        known: label_key and label_value of all sides, before any label map.
+        all_labels: label_key and label_value of all sides, before any label map.
         bucket: of its datum ids, if these are integers.
     """
 
     pairs: dict[str, pl.DataFrame]
-    known: pl.DataFrame | None
+    all_labels: pl.DataFrame | None
     bucket: Bucket
 
     @property
@@ -192,7 +192,7 @@ def assemble(
     each: Each = in_turn,
 ) -> Frames:
     """Check and combine rows that were read."""
-    sides, plan, where, speech = ready.sides, ready.plan, ready.where, ready.plan.speech
+    sides, plan, where, nouns = ready.sides, ready.plan, ready.where, ready.plan.nouns
     notes = [] if part is not None else early_notes(ready, options, frames)
     problems: list[Problem] = []
     sources: dict[str, str] = {}
@@ -226,7 +226,7 @@ def assemble(
     for name in ("datum_id", *_common(sides)):
         if not _alike(frames, (name,)):
             same += both_sides.same_kind(frames, (name,), text)
-            both_sides.check_kinds(frames, (name,), speech)
+            both_sides.check_kinds(frames, (name,), nouns)
     labelled = options.label_map is not None or _labelled(frames)
     if labelled and not _alike(frames, both_sides.LABEL_COLUMNS):
         same += both_sides.same_kind(frames, both_sides.LABEL_COLUMNS, text)
@@ -265,13 +265,13 @@ def assemble(
                 by_side[PREDICTIONS] = by_side[GROUND_TRUTHS]
         match_notes = []
         if part is None and not same_order and not tagged:
-            match_notes = check_meet(ids, speech, frames)
+            match_notes = check_meet(ids, nouns, frames)
         along = sources.get(DATUMS) == sources.get(GROUND_TRUTHS)
         more_notes = both_sides.datum_notes(
-            ids, speech, came_along=along, rows=frames, whole=part is None
+            ids, nouns, came_along=along, rows=frames, whole=part is None
         )
         if part is None and {note.kind for note in more_notes} >= _LONE_DATUMS:
-            more_notes += nearly(ids, speech)
+            more_notes += nearly(ids, nouns)
         if tagged:  # sentences without entities are no lack
             more_notes = [note for note in more_notes if note.kind == "datums_not_listed"]
         return ids, match_notes + more_notes
@@ -347,14 +347,14 @@ def assemble(
         bucket=bucket or ALL,
         label_map=mapping,
         whole=part is None,
-        known=None if part is None else part.known,
+        all_labels=None if part is None else part.all_labels,
         common_ids=None if part is None or tagged else common_ids(ids, frames),
         recognised=recognised,
         notes=notes,
         sources=sources,
         facts=facts,
         folders=folders,
-        kept=remaining,
+        remaining=remaining,
         columns=partial(columns_read, read, options.columns, tuple(plan.homes), where),
     )
 

@@ -756,7 +756,7 @@ def says_boxes(options: Options) -> bool:
 
 
 @cache
-def wanted_fields(iou_type: str | None, convert_to: str | None) -> frozenset[str]:
+def needed_fields(iou_type: str | None, convert_to: str | None) -> frozenset[str]:
     """Return the fields of COCO's rows that are compared, in addition to boxes."""
     if iou_type == KEYPOINTS.name:
         return frozenset({KEYPOINTS.name})
@@ -822,13 +822,13 @@ def has_objects(find: Finder) -> bool:
 
     Predictions of detection have scores: masks without scores are semantic segmentation.
     """
-    if any(name in find.schema or name in find.said for name in (*CORNER_NAMES, "bbox")):
+    if any(name in find.schema or name in find.mapped for name in (*CORNER_NAMES, "bbox")):
         return True
     if four_columns(find) is not None or find.candidates(contract.BBOX.aliases):
         return True
     scored = find.side != "predictions" or bool(
         find.candidates(("score", "confidence", "conf", "prob", "probability"))
-        or "score" in find.said
+        or "score" in find.mapped
     )
     if scored and _point_columns(find):
         return True

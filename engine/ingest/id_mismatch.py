@@ -25,10 +25,10 @@ _SURE = 0.95  # share from which no further form is tried
 _CHANCE = 4.0  # standard deviations above chance
 _LEAST_IDS = 10  # ids of a side from which a range is evidence
 _LOWEST = 100  # ids of a bucket kept to diagnose ids that do not match
-_SAID = {PREDICTIONS: "predictions", GROUND_TRUTHS: "ground truths"}
+_SIDES = {PREDICTIONS: "predictions", GROUND_TRUTHS: "ground truths"}
 
 
-Ends = tuple[tuple[int, int], tuple[int, int]]
+IdRanges = tuple[tuple[int, int], tuple[int, int]]
 """Lowest and highest integer id of the predictions, and of the ground truths."""
 
 
@@ -42,7 +42,7 @@ class CommonIds(msgspec.Struct, frozen=True):
     sizes: tuple[int, int]
     common: int
     some: tuple[pl.Series, pl.Series]
-    ends: Ends | None = None
+    ranges: IdRanges | None = None
 
     @classmethod
     def of_parts(cls, parts: Sequence[Any]) -> CommonIds:
@@ -65,7 +65,7 @@ class CommonIds(msgspec.Struct, frozen=True):
     @property
     def plain(self) -> list[Any]:
         """As JSON has it."""
-        return [self.sizes, self.common, [ids.to_list() for ids in self.some], self.ends]
+        return [self.sizes, self.common, [ids.to_list() for ids in self.some], self.ranges]
 
 
 def common_ids(ids: DatumIds | None, frames: Mapping[str, pl.DataFrame]) -> CommonIds | None:
@@ -102,14 +102,14 @@ def _outer(ids: pl.Series) -> pl.Series:
     return ids if numbers is None else numbers
 
 
-def _range_of_ids(ours: pl.Series, theirs: pl.Series) -> Ends | None:
+def _range_of_ids(ours: pl.Series, theirs: pl.Series) -> IdRanges | None:
     if not all(side.dtype.is_integer() and len(side) for side in (ours, theirs)):
         return None
     return tuple((side.min(), side.max()) for side in (ours, theirs))  # type: ignore[return-value]
 
 
 def check_meet(
-    ids: DatumIds, speech: DatumNouns = PLAIN, rows: Mapping[str, pl.DataFrame] | None = None
+    ids: DatumIds, nouns: DatumNouns = PLAIN, rows: Mapping[str, pl.DataFrame] | None = None
 ) -> list[Note]:
     """Refuse two sides without a common datum, unless a table of datums declares both.
 
@@ -132,9 +132,9 @@ def check_meet(
         return []
     listed = False
     if DATUMS in ids.there:
-        lone = [len(ids.lacking(side, DATUMS)) for side in (PREDICTIONS, GROUND_TRUTHS)]
+        lone = [len(ids.minus(side, DATUMS)) for side in (PREDICTIONS, GROUND_TRUTHS)]
         if lone == [*shared.sizes]:
-            raise none_listed(theirs, ids.in_table(DATUMS), speech)
+            raise none_listed(theirs, ids.in_table(DATUMS), nouns)
         listed = not any(lone)
     few_shared = shared.common < _HARDLY * min(shared.sizes)
     if _some_lack(shared.sizes, shared.common):
@@ -146,11 +146,11 @@ def check_meet(
                 if numbers is None
                 else _range_of_ids(numbers[: len(ours)], numbers[len(ours) :])
             )
-            shared = msgspec.structs.replace(shared, ends=id_ranges)
-    notes = note_few_common(shared, listed=listed, speech=speech)
-    if few_shared and shared.ends is not None and not notes and rows:
-        step = shared.ends[1][0] - shared.ends[0][0]
-        return _counted_from(shared, speech, sure=True) if _agree_moved(rows, step) else []
+            shared = msgspec.structs.replace(shared, ranges=id_ranges)
+    notes = note_few_common(shared, listed=listed, nouns=nouns)
+    if few_shared and shared.ranges is not None and not notes and rows:
+        step = shared.ranges[1][0] - shared.ranges[0][0]
+        return _counted_from(shared, nouns, sure=True) if _agree_moved(rows, step) else []
     return notes
 
 
@@ -201,49 +201,47 @@ def numbers_of(ids: pl.Series) -> pl.Series | None:
     return parts["number"] if plain else None
 
 
-def none_listed(
-    some: pl.Series, datums: pl.Series | None, speech: DatumNouns = PLAIN
-) -> InputError:
+def none_listed(some: pl.Series, datums: pl.Series | None, nouns: DatumNouns = PLAIN) -> InputError:
     """Return the error for a table of datums without an id of either side."""
     examples = "" if datums is None else f" ({samples(datums)})"
-    why = "" if datums is None else mend(some, datums, speech, (_SAID[GROUND_TRUTHS], "datums"))
+    why = "" if datums is None else mend(some, datums, nouns, (_SIDES[GROUND_TRUTHS], "datums"))
     return InputError(
-        f"datums: no {speech.column} of the table{examples} is one of the predictions or ground "
+        f"datums: no {nouns.column} of the table{examples} is one of the predictions or ground "
         f"truths ({samples(some)}), so no datum is "
         f"scored.{why or ' Does it describe these data?'}",
         code="no_common_id",
-        column=speech.column,
+        column=nouns.column,
     )
 
 
-def note_few_common(shared: CommonIds, *, listed: bool, speech: DatumNouns = PLAIN) -> list[Note]:
+def note_few_common(shared: CommonIds, *, listed: bool, nouns: DatumNouns = PLAIN) -> list[Note]:
     """Return notes on how well the ids of two sides match; see :func:`check_meet`."""
     least = min(shared.sizes)
     if shared.common >= _HARDLY * least:
-        return _counted_from(shared, speech)
+        return _counted_from(shared, nouns)
     if listed:
         return []
-    why = mend(*shared.some, speech) or _below_folders(*shared.some)
+    why = mend(*shared.some, nouns) or _below_folders(*shared.some)
     message = (
-        f"predictions have {count_of(shared.sizes[0], speech.one, speech.many)} "
+        f"predictions have {count_of(shared.sizes[0], nouns.one, nouns.many)} "
         f"({samples(shared.some[0])}), ground truths {shared.sizes[1]:,} "
-        f"({samples(shared.some[1])}).{why or _alike(*shared.some)}"
+        f"({samples(shared.some[1])}).{why or _describe_splits(*shared.some)}"
     )
     if not why:
         message += (
             " Are both of the same dataset, and is the right column the id? To name it: "
-            f"{option('columns', {'mine': speech.column})}."
+            f"{option('columns', {'mine': nouns.column})}."
         )
     if not shared.common:
         raise InputError(
-            f"predictions and ground truths have no {speech.column} in common: {message}",
+            f"predictions and ground truths have no {nouns.column} in common: {message}",
             code="no_common_id",
-            column=speech.column,
+            column=nouns.column,
         )
     return [
         Note(
             "ids_hardly_meet",
-            f"only {count_of(shared.common, speech.one, speech.many)} of {least:,}"
+            f"only {count_of(shared.common, nouns.one, nouns.many)} of {least:,}"
             f" ({shared.common / least:.1%}) {'is' if shared.common == 1 else 'are'} on both sides,"
             f" and the numbers mean little: {message}",
             warning=True,
@@ -251,10 +249,10 @@ def note_few_common(shared: CommonIds, *, listed: bool, speech: DatumNouns = PLA
     ]
 
 
-def nearly(ids: DatumIds, speech: DatumNouns = PLAIN) -> list[Note]:
+def nearly(ids: DatumIds, nouns: DatumNouns = PLAIN) -> list[Note]:
     """Return a note on ids of one side only that are those of the other, written otherwise."""
-    ours = ids.lacking(PREDICTIONS, GROUND_TRUTHS)
-    theirs = ids.lacking(GROUND_TRUTHS, PREDICTIONS)
+    ours = ids.minus(PREDICTIONS, GROUND_TRUTHS)
+    theirs = ids.minus(GROUND_TRUTHS, PREDICTIONS)
     few, many = sorted((len(ours), len(theirs)))
     if ours.dtype != pl.String or not few or many > _PAIRED:
         return []
@@ -268,7 +266,7 @@ def nearly(ids: DatumIds, speech: DatumNouns = PLAIN) -> list[Note]:
     if best is None:
         return []
     message = (
-        f"{count_of(best.met, speech.one, speech.many)} of the predictions only"
+        f"{count_of(best.met, nouns.one, nouns.many)} of the predictions only"
         f" {'differs' if best.met == 1 else 'differ'} from ground truths in"
         f" {best.differ.removeprefix('differ in ')}"
         f" ({best.pair[0]!r} and {best.pair[1]!r}). If they are the same, write"
@@ -287,8 +285,8 @@ def samples(values: pl.Series) -> str:
 def mend(
     ours: pl.Series,
     theirs: pl.Series,
-    speech: DatumNouns = PLAIN,
-    called: tuple[str, str] = (_SAID[PREDICTIONS], _SAID[GROUND_TRUTHS]),
+    nouns: DatumNouns = PLAIN,
+    called: tuple[str, str] = (_SIDES[PREDICTIONS], _SIDES[GROUND_TRUTHS]),
 ) -> str:
     """Return the difference between ids, how many match after correction, and the option for it.
 
@@ -304,7 +302,7 @@ def mend(
     if best is None:
         return ""
     few = called[len(ours) > len(theirs)]
-    looked = f"{best.of:,} {speech.many} of the {few}" + (" looked at" if best.part else "")
+    looked = f"{best.of:,} {nouns.many} of the {few}" + (" looked at" if best.part else "")
     return (
         f" They {best.differ}: {best.met:,} of {looked} match the other side's once that is"
         f" corrected ({best.pair[0]!r} and {best.pair[1]!r}). Write"
@@ -339,7 +337,7 @@ def _below_folders(ours: pl.Series, theirs: pl.Series) -> str:
         hits = int(names.is_in(other.implode()).sum())
         if len(folders) > 1 and len(names) < len(side) and 2 * hits >= min(len(names), len(other)):
             return (
-                f" The {_SAID[called]} are of {len(folders):,} folders ({samples(folders)}) with"
+                f" The {_SIDES[called]} are of {len(folders):,} folders ({samples(folders)}) with"
                 " files of the same names, so that folders belong to the ids: of several models,"
                 " give one folder at a time."
             )
@@ -535,11 +533,11 @@ def _some_lack(sizes: tuple[int, int], common: int) -> bool:
     return sizes[0] == sizes[1] >= _LEAST_IDS and common < sizes[0]
 
 
-def _counted_from(shared: CommonIds, speech: DatumNouns, *, sure: bool = False) -> list[Note]:
+def _counted_from(shared: CommonIds, nouns: DatumNouns, *, sure: bool = False) -> list[Note]:
     """Return a warning on gapless integer ids, equally many on both sides, that are offset."""
-    if shared.ends is None or not _some_lack(shared.sizes, shared.common):
+    if shared.ranges is None or not _some_lack(shared.sizes, shared.common):
         return []
-    (low, high), (first, last) = shared.ends
+    (low, high), (first, last) = shared.ranges
     step = first - low
     if (
         not step
@@ -551,9 +549,9 @@ def _counted_from(shared: CommonIds, speech: DatumNouns, *, sure: bool = False) 
     return [
         Note(
             "ids_one_off",
-            f"predictions have the {speech.column}s {low} to {high}, ground truths {first} to"
+            f"predictions have the {nouns.column}s {low} to {high}, ground truths {first} to"
             f" {last}, without a gap: if one side counts from another number, every"
-            f" {speech.one} is compared with another. {option('id_format', forms)}"
+            f" {nouns.one} is compared with another. {option('id_format', forms)}"
             " moves those of the predictions.",
             warning=True,
             facts={"step": step},
@@ -561,7 +559,7 @@ def _counted_from(shared: CommonIds, speech: DatumNouns, *, sure: bool = False) 
     ]
 
 
-def _alike(ours: pl.Series, theirs: pl.Series) -> str:
+def _describe_splits(ours: pl.Series, theirs: pl.Series) -> str:
     """That ids are of one form and yet others, as those of two splits are."""
     if ours.dtype.is_integer() and theirs.dtype.is_integer():
         disjoint = ours[-1] < theirs[0] or theirs[-1] < ours[0]

@@ -425,7 +425,7 @@ class DatumIds(msgspec.Struct, frozen=True):
         """Distinct ids of a table, ascending."""
         return self.values.filter(pl.Series(self.there[role]))
 
-    def lacking(self, role: str, other: str) -> pl.Series:
+    def minus(self, role: str, other: str) -> pl.Series:
         """Ids of a table that another one does not have, ascending."""
         return self.values.filter(pl.Series(self.there[role] & ~self.there[other]))
 

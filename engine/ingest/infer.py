@@ -112,8 +112,8 @@ def recognise(
     shape = SHAPES[table.shape]
     wide = find_wide(find, score_columns) if score_columns is not None and table.wide else {}
     plain = table.columns
-    if shape.together:
-        plain = tuple(column for column in plain if column.name not in shape.together)
+    if shape.columns:
+        plain = tuple(column for column in plain if column.name not in shape.columns)
     names: dict[str, str] = {}
     for column in plain:
         name = find.exact(column.name)
@@ -457,7 +457,7 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
     modest = {
         task
         for task in tables.task_names()
-        if any(table.yields for role, table in tables.contracts(task).items() if role in filled)
+        if any(table.defers for role, table in tables.contracts(task).items() if role in filled)
     }
     fitting = [fit for fit in fits if fit.here]
 
@@ -749,7 +749,7 @@ def _side(table: Table, inputs: Inputs, role: str, options: Options) -> _Side:
     groups: list[list[str | None]] = []
     rest, spread, answer = set(inputs.schemas[role]), False, None
     for column in (columns[one] for one in table.measured):
-        original = find.said.get(column.name, _first(find, column))
+        original = find.mapped.get(column.name, _first(find, column))
         others: list[str] = []  # alternatives to the answer
         if original is None and column in answers:
             rest_of = [one for one in answers if one is not column]
@@ -829,7 +829,7 @@ def _missing(table: Table, find: Finder, options: Options) -> list[Column]:
     missing = [
         column
         for column in table.required
-        if column.name not in SHAPES[table.shape].together
+        if column.name not in SHAPES[table.shape].columns
         and not find.exact(column.name)
         and not find.candidates((column.name, *column.aliases))
     ]
@@ -880,7 +880,7 @@ def _signs(
     result = {
         sign
         for sign in table.signs
-        if sign not in shape.together
+        if sign not in shape.columns
         and (find.exact(sign) or find.candidates(_telling(columns[sign], table, find)))
     }
     schema = inputs.schemas[role]
@@ -891,7 +891,7 @@ def _signs(
     }
     if table.measured and any(_has(find, columns[name]) for name in table.any_of):
         result |= set(table.signs) & set(table.any_of)
-    if table.yields and not set(table.signs) - spared(table, options) <= result:
+    if table.defers and not set(table.signs) - spared(table, options) <= result:
         result = set()
     if table.all_signs and not set(table.signs) <= result:
         return {table.shape} if inputs.sources[role].format in table.formats else set()
@@ -1038,7 +1038,7 @@ def _gaps(
         find, shape = _finder(table, inputs, role, options, {}), SHAPES[table.shape]
         gaps += [(role, (column,)) for column in _missing(table, find, options)]
         if shape.present is not None and not shape.present(find):
-            gaps.append((role, tuple(c for c in table.required if c.name in shape.together)))
+            gaps.append((role, tuple(c for c in table.required if c.name in shape.columns)))
         named = {n.casefold() for c in table.columns for n in (c.name, *c.aliases)}
         free[role] = [name for name in find.schema if folded(name) not in named]
         recognised += len(find.schema) - len(free[role])
@@ -1049,7 +1049,7 @@ def _partly(task: str, role: str, inputs: Inputs, options: Options) -> bool:
     """Return whether a table has several columns of a task's shape, but not all that it takes."""
     table = tables.contracts(task)[role]
     find, shape = _finder(table, inputs, role, options, {}), SHAPES[table.shape]
-    several = sum(_has(find, one) for one in table.columns if one.name in shape.together) > 1
+    several = sum(_has(find, one) for one in table.columns if one.name in shape.columns) > 1
     return several and shape.present is not None and not shape.present(find)
 
 

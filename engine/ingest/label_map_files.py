@@ -378,7 +378,7 @@ class _Side:
         return int((numbers_of(coding, self.values, {}) != VOID).sum())
 
 
-def read_alike(sources: dict[str, Source], options: Options) -> None:
+def unify_sides(sources: dict[str, Source], options: Options) -> None:
     """Unify the image names of both sides, and detect the coding of their pixels.
 
     Known data sets are recognised by file names, palettes and colours; the coding of a side by its

@@ -34,9 +34,9 @@ from .annotations.format import NAMELESS
 from .annotations.titles import SUFFIXES
 from .dtypes import folded
 from .files import Room, Source, refuse_whole
-from .geometry import wanted_fields
+from .geometry import needed_fields
 from .id_mismatch import doubtful, mend, samples
-from .label_map_files import read_alike
+from .label_map_files import unify_sides
 from .problems import Note, count_of, listing
 from .recognise import Finder, numbered_columns
 from .sources.coco_videos import placed
@@ -816,7 +816,7 @@ def open_inputs(
     # Open the ground truths first if they may be evidence for the format of the predictions.
     alike = ground_truths is not None and _may_look_alike(arguments.get(PREDICTIONS))
     if wanted is None:
-        wanted = wanted_fields(options.iou_type, options.convert_to)
+        wanted = needed_fields(options.iou_type, options.convert_to)
     if room is not None and room.given:
         refuse_whole(room, dict(map(_foreseen, arguments.values())))
     for role in reversed(arguments) if alike else arguments:
@@ -830,8 +830,8 @@ def open_inputs(
         )
     sources = {role: opened[role] for role in arguments}
     first = sources.get(TABLE) or sources[PREDICTIONS]
-    if first.found is not None:  # a file of both sides; its notes are those of the ground truths
-        predicted = msgspec.structs.replace(first, frame=first.found, found=None, notes=())
+    if first.results is not None:  # a file of both sides; its notes are those of the ground truths
+        predicted = msgspec.structs.replace(first, frame=first.results, results=None, notes=())
         sources = {PREDICTIONS: predicted, GROUND_TRUTHS: sources.get(GROUND_TRUTHS, first)}
     last = next(reversed(sources))
     if PREDICTIONS in sources and sources[PREDICTIONS].format == "tracks":
@@ -842,7 +842,7 @@ def open_inputs(
         sources[LABELS] = open_labels(tables.labels, tables.storage_options)
     _unify(sources, last, options)
     if "raster" in {*map(attrgetter("format"), sources.values())}:
-        read_alike(sources, options)
+        unify_sides(sources, options)
     if GROUND_TRUTHS in sources:
         joined = _by_row(sources, options)
         if joined is not None:
@@ -962,7 +962,7 @@ def _by_row(sources: dict[str, Source], options: Options) -> dict[str, Source] |
     fitting = [table for task in task_names() if (table := _fits(task, finders)) is not None]
     for table in fitting:
         by_names = {column.name: column for column in table.columns}
-        if any(all(_has(find, by_names[name]) for find in finders) for name in table.together):
+        if any(all(_has(find, by_names[name]) for find in finders) for name in table.id_columns):
             return None
     if not fitting:
         return None
@@ -1005,7 +1005,7 @@ def _datum_names() -> frozenset[str]:
 def _has(find: Finder, column: Column) -> bool:
     names = (column.name, *column.aliases)
     matches = find.candidates(names) or numbered_columns(column, find.schema)
-    return column.name in find.said or bool(matches)
+    return column.name in find.mapped or bool(matches)
 
 
 def _paired(

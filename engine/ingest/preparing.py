@@ -488,7 +488,7 @@ def make_composite_ids(
     first = TABLE if TABLE in sides else PREDICTIONS
     datum = sides[first].table.datum
     unnamed = first == TABLE and datum not in sides[TABLE].naming.exprs
-    if not sides[first].table.together or (unnamed and not matched):
+    if not sides[first].table.id_columns or (unnamed and not matched):
         return
     sides = {role: sides[role] for role in (TABLE, PREDICTIONS, GROUND_TRUTHS) if role in sides}
     if not all(side.schema for side in sides.values()):
@@ -499,12 +499,12 @@ def make_composite_ids(
         contract_of_all = table_for(task, role)
         find = Finder(side.schema, role, options.columns)
         columns = {column.name: column for column in contract_of_all.columns}
-        own_names = {n: find.find(columns[n]) for n in contract_of_all.together if n in columns}
+        own_names = {n: find.find(columns[n]) for n in contract_of_all.id_columns if n in columns}
         input_columns[role] = {name: mine for name, mine in own_names.items() if mine is not None}
         problems += find.problems
     names = [
         name
-        for name in sides[first].table.together
+        for name in sides[first].table.id_columns
         if all(name in own for own in input_columns.values())
     ]
     has_id = [datum in side.naming.exprs for side in sides.values()]
@@ -788,9 +788,9 @@ def prepare(inputs: Inputs, task: str, options: Options) -> Prepared:
     inputs, options = rewritten(inputs, task, options)
     sides = _recognised(inputs, task, options)
     table = sides[TABLE if TABLE in sides else PREDICTIONS].table
-    plan = SlicePlan(speech=DatumNouns(table.datum, *table.unit))
+    plan = SlicePlan(nouns=DatumNouns(table.datum, *table.unit))
     if options.columns_of_datums:
-        plan = plan_slices(options.by, sides, plan.speech, options.cluster)
+        plan = plan_slices(options.by, sides, plan.nouns, options.cluster)
     where: dict[str, Condition] = {}
     if options.where:
         tables = {role: side for role, side in sides.items() if role != LABELS}

@@ -61,7 +61,7 @@ def not_read(message: str) -> Note:
 
 MANY = 0.1
 """Share of datums from which a note on them is a warning."""
-DOCUMENTS_APART = "documents_apart"
+OTHER_DOCUMENTS = "documents_apart"
 """Kind of a note: no document has a judgment; true of the whole if it is true of each part."""
 UNMET = "option_value_unmet"
 """Kind of a note: nothing in the tables has a name in an option; likewise."""
@@ -202,9 +202,9 @@ class Words(NamedTuple):
     what: str
     after: str
 
-    def describe(self, n: int, shown: Sequence[tuple[int, str]]) -> str:
-        rows = "; ".join(row for _, row in shown)
-        return f"{self.before}{count_of(n, self.one, self.several)}{self.what}{rows}{self.after}"
+    def describe(self, n: int, rows: Sequence[tuple[int, str]]) -> str:
+        text = "; ".join(row for _, row in rows)
+        return f"{self.before}{count_of(n, self.one, self.several)}{self.what}{text}{self.after}"
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -215,7 +215,7 @@ class Problem(msgspec.Struct, frozen=True):
         column: canonical column it concerns, empty if none.
         message: the fault, its place and the remedy.
         count: number of rows, if known.
-        shown: the rows named in the message: number in the table, and how it is written.
+        rows: the rows named in the message: number in the table, and how it is written.
         step: of the check that found it, from 1; problems of parts are in the order of these.
             0 for rules and for columns, whose problems are of the whole.
         kind: stable code, such as ``null_values``.
@@ -227,7 +227,7 @@ class Problem(msgspec.Struct, frozen=True):
     column: str
     message: str
     count: int | None = None
-    shown: tuple[tuple[int, str], ...] = ()
+    rows: tuple[tuple[int, str], ...] = ()
     step: int = 0
     kind: str = ""
     facts: dict[str, Any] = {}
@@ -235,8 +235,8 @@ class Problem(msgspec.Struct, frozen=True):
 
     def as_facts(self) -> dict[str, Any]:
         """Return side, column, count and rows, if known, with the other facts."""
-        rows = [row for row, _ in self.shown]
-        facts = {"side": self.side, "column": self.column, "count": self.count, "rows": rows}
+        numbers = [row for row, _ in self.rows]
+        facts = {"side": self.side, "column": self.column, "count": self.count, "rows": numbers}
         return {k: v for k, v in facts.items() if v not in ("", None, [])} | self.facts
 
     def extended(self, more: str) -> Problem:
@@ -258,11 +258,11 @@ def problems_of_parts(parts: Iterable[Sequence[Problem]]) -> list[Problem]:
             continue
         same = [first, *others]
         n = sum(problem.count or 0 for problem in same)
-        shown = tuple(sorted({row for problem in same for row in problem.shown})[:3])
+        rows = tuple(sorted({row for problem in same for row in problem.rows})[:3])
         facts = _facts_of_parts([problem.facts for problem in same])
         merged.append(
             msgspec.structs.replace(
-                first, message=first.words.describe(n, shown), count=n, shown=shown, facts=facts
+                first, message=first.words.describe(n, rows), count=n, rows=rows, facts=facts
             )
         )
     return sorted(merged, key=lambda problem: problem.step)
@@ -285,7 +285,7 @@ class PartRefused(InputError):
         step: place in the order of all checks.
         count: how many there are.
         first: place of the named one: a row, or an id.
-        message: text before the count, its words for one and for several, and the rest.
+        words: text before the count, its words for one and for several, and the rest.
         about: the code, and facts besides count and first.
     """
 
@@ -303,7 +303,7 @@ class PartRefused(InputError):
         self.step = step
         self.count = count
         self.first = first
-        self.message = before, words, after
+        self.words = before, words, after
         self.about = code, facts
         message = f"{before}{count_of(count, *words)}{after}"
         super().__init__(message, code=code, **facts | {"count": count, "first": first})
@@ -312,7 +312,7 @@ class PartRefused(InputError):
         """Merge the errors of this step."""
         first = min(parts, key=lambda part: part.first)
         count = sum(part.count for part in parts)
-        (before, words, after), (code, facts) = first.message, first.about
+        (before, words, after), (code, facts) = first.words, first.about
         return PartRefused(self.step, count, first.first, before, words, after, code=code, **facts)
 
 

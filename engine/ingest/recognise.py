@@ -216,28 +216,28 @@ class Finder:
         self.schema = schema
         self._folded = [(dtypes.folded(name), name) for name in schema]
         self.side = side
-        self.said: dict[str, str] = {}
+        self.mapped: dict[str, str] = {}
         self.used: set[str] = set()
         self.problems: list[Problem] = []
         for original, target in (columns or {}).items():
             if original not in schema or (names is not None and target not in names):
                 continue
-            if target in self.said:
+            if target in self.mapped:
                 self.refuse(
                     target,
-                    f"{option('columns')} names both {self.said[target]!r} and {original!r} for"
+                    f"{option('columns')} names both {self.mapped[target]!r} and {original!r} for"
                     f" {target!r}; keep one of them.",
                     "column_twice",
-                    columns=[self.said[target], original],
+                    columns=[self.mapped[target], original],
                 )
             else:
-                self.said[target] = original
+                self.mapped[target] = original
                 self.used.add(original)
 
     def exact(self, name: str) -> str | None:
         """Return the column that the user mapped to a canonical name, or that of the name."""
-        if name in self.said:
-            return self.said[name]
+        if name in self.mapped:
+            return self.mapped[name]
         if name in self.schema and name not in self.used:
             self.used.add(name)
             return name
@@ -292,7 +292,7 @@ class Finder:
 
     def offer(self, column: Column) -> str:
         """Return a hint on candidates for a missing column, and on how to map one."""
-        for target, mine in self.said.items():
+        for target, mine in self.mapped.items():
             if mine == column.name:
                 return f"{option('columns', {mine: target})} reads that column as {target!r}."
         free = [name for name in self.schema if name not in self.used]
@@ -309,7 +309,7 @@ class Finder:
 def _spans(schema: Mapping[str, pl.DataType]) -> str:
     """Return the way to score columns such as ``start_frame`` and ``end_frame`` as spans; or ""."""
     ends: dict[str, str] = {}
-    for end, pattern in tables.ENDS_LIKE.items():
+    for end, pattern in tables.BOUND_PATTERNS.items():
         matches = [
             name
             for name, dtype in schema.items()
@@ -344,7 +344,7 @@ def find_related(
     Args:
         renames: the user's mapping, name in the input to canonical name.
     """
-    if not renames and schema.keys() >= {*map(itemgetter(0), table.beside)}:
+    if not renames and schema.keys() >= {*map(itemgetter(0), table.kin_pairs)}:
         return {}
     columns = {column.name: column for column in table.columns}
     levels = {name for one in table.columns for name in numbered_columns(one, schema)}
@@ -357,7 +357,7 @@ def find_related(
     }
     here = {mine: to for mine, to in renames.items() if mine in schema}
     result = {}
-    for name, other in table.beside:
+    for name, other in table.kin_pairs:
         find = Finder(schema, table.side, here)
         present, wanted = (
             find.exact(one)
@@ -424,7 +424,7 @@ def contract(task: str, role: str, options: Options, schema: Mapping[str, Any]) 
     table = tables.table_for(task, role)
     if table.of_calls:
         table = with_calls(table, schema)
-    if table.beside:
+    if table.kin_pairs:
         table = _with_kin(table, options, schema)
     optional = table.optional
     table = _needed(table, task, options, schema)

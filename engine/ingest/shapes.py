@@ -501,7 +501,7 @@ class Shape(msgspec.Struct, frozen=True):
     """Group of columns with common checks.
 
     Attributes:
-        together: canonical columns found by ``find`` and named together.
+        columns: canonical columns found by ``find`` and named together.
         find: recognises them; problems go to the finder's list.
         present: whether a table has them, for inferring the task.
         first: checked before nulls.
@@ -509,7 +509,7 @@ class Shape(msgspec.Struct, frozen=True):
         low_hint: question if one of the columns is too low.
     """
 
-    together: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
     find: Callable[[Finder, str | None, str | None], Naming] | None = None
     present: Callable[[Finder], bool] | None = None
     screen: Callable[[pl.DataFrame], list[pl.Expr]] | None = None
@@ -522,7 +522,7 @@ class Shape(msgspec.Struct, frozen=True):
 SHAPES: dict[str, Shape] = {
     "": Shape(),
     "boxes": Shape(
-        together=(*BOX_NAMES, "bbox", *GEOMETRY_NAMES, "keypoints", "box3d"),
+        columns=(*BOX_NAMES, "bbox", *GEOMETRY_NAMES, "keypoints", "box3d"),
         find=find_objects,
         present=has_objects,
         screen=geometry.screen_boxes,

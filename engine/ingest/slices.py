@@ -36,7 +36,7 @@ class SlicePlan(msgspec.Struct):
     parts: dict[str, list[str]] = msgspec.field(default_factory=dict)
     homes: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     extra: dict[str, list[pl.Expr]] = msgspec.field(default_factory=dict)
-    speech: DatumNouns = DatumNouns()
+    nouns: DatumNouns = DatumNouns()
 
 
 _STAR = re.compile(r"(?<!\\)\*")
@@ -55,12 +55,12 @@ def split(entry: str, names: Container[str]) -> list[str]:
 
 
 def plan_slices(
-    by: tuple[str, ...], sides: Mapping[str, Side], speech: DatumNouns, cluster: str | None = None
+    by: tuple[str, ...], sides: Mapping[str, Side], nouns: DatumNouns, cluster: str | None = None
 ) -> SlicePlan:
     """Find every slice column: in the datums, the ground truths and the predictions."""
     entries = by if cluster is None else (*by, cluster)
-    plan = SlicePlan(tuple(dict.fromkeys(entries)), speech=speech)
-    names = {"datum_id", speech.column}
+    plan = SlicePlan(tuple(dict.fromkeys(entries)), nouns=nouns)
+    names = {"datum_id", nouns.column}
     available = {
         name
         for role, side in sides.items()
@@ -75,12 +75,12 @@ def plan_slices(
                 continue
             if piece in names and entry not in by:
                 raise InputError(
-                    f"cluster: {piece!r} is the {speech.one} itself, which is resampled anyway: "
+                    f"cluster: {piece!r} is the {nouns.one} itself, which is resampled anyway: "
                     f"omit {option('cluster')}."
                 )
             if piece in names:
                 raise InputError(
-                    f"by: {piece!r} is the {speech.one} itself; to see each {speech.one} by"
+                    f"by: {piece!r} is the {nouns.one} itself; to see each {nouns.one} by"
                     " itself, read per_datum, or copy the column under another name in"
                     f" {option('datums')} and slice by that."
                 )
@@ -143,12 +143,12 @@ def build_slices(
     slices = pl.DataFrame({"datum_id": every})
     for role in roles:
         names = [name for name, homes in plan.homes.items() if role in homes]
-        values = _per_datum(frames[role], names, ids.codes[role], len(every), role, plan.speech)
+        values = _per_datum(frames[role], names, ids.codes[role], len(every), role, plan.nouns)
         twice = {name: f"{name} {role}" for name in values.columns if name in slices.columns}
         slices = slices.hstack(values.rename(twice))
     for place, (name, homes) in enumerate(plan.homes.items()):
         if len(homes) > 1:
-            slices = _agreed(slices, name, homes, plan.speech, place)
+            slices = _agreed(slices, name, homes, plan.nouns, place)
     crossed = [
         _crossed([pl.col(f"__{piece}") for piece in plan.parts[entry]]).alias(entry)
         for entry in plan.by
@@ -157,7 +157,7 @@ def build_slices(
     notes = []
     for entry in plan.by:
         lone = slices.filter(pl.col(entry).is_null())["datum_id"]
-        notes += _unsliced(len(lone), (plan.speech.one, plan.speech.many), entry, lone)
+        notes += _unsliced(len(lone), (plan.nouns.one, plan.nouns.many), entry, lone)
     return slices, notes
 
 
@@ -219,7 +219,7 @@ def _unsliced(n: int, words: tuple[str, str], entry: str, lowest: pl.Series) -> 
 
 
 def _agreed(
-    slices: pl.DataFrame, name: str, homes: tuple[str, ...], speech: DatumNouns, place: int
+    slices: pl.DataFrame, name: str, homes: tuple[str, ...], nouns: DatumNouns, place: int
 ) -> pl.DataFrame:
     """One column from the two sides', which must not contradict each other."""
     first, second = f"__{name}", f"__{name} {homes[1]}"
@@ -231,10 +231,10 @@ def _agreed(
             torn.height,
             datum,
             f"by: column {name!r} differs between the two sides for ",
-            (speech.one, speech.many),
+            (nouns.one, nouns.many),
             f", the first is {datum!r} with"
             f" {one!r} in the {homes[0].replace('_', ' ')} and {other!r} in the {homes[1]}. Give"
-            f" one value per {speech.one}, e.g. in {option('datums')}.",
+            f" one value per {nouns.one}, e.g. in {option('datums')}.",
             "sides_differ",
             column=name,
         )
@@ -268,7 +268,7 @@ def _text(name: str, dtype: pl.DataType) -> pl.Expr:
 
 
 def _per_datum(
-    frame: pl.DataFrame, names: list[str], code: Array, n: int, role: str, speech: DatumNouns
+    frame: pl.DataFrame, names: list[str], code: Array, n: int, role: str, nouns: DatumNouns
 ) -> pl.DataFrame:
     """Return values per datum as text, null if a datum has no row."""
     values = frame.select(
@@ -284,7 +284,7 @@ def _per_datum(
         if any(not column.equals(of_first[column.name]) for column in values):
             texts = [frame["datum_id"], *([frame[ROW]] if ROW in frame.columns else [])]
             texts += [values.select(_text(one, kind))[one] for one, kind in values.schema.items()]
-            _refuse_varying(pl.DataFrame(texts), names, role, speech)
+            _refuse_varying(pl.DataFrame(texts), names, role, nouns)
     at = pl.Series(first)
     if n and first.min() < 0:
         at = at.set(at < 0, None)
@@ -296,7 +296,7 @@ def _per_datum(
 _OF_LABELS = {"label_value": "; numbers of each label are there without slices"}
 
 
-def _refuse_varying(values: pl.DataFrame, names: list[str], role: str, speech: DatumNouns) -> None:
+def _refuse_varying(values: pl.DataFrame, names: list[str], role: str, nouns: DatumNouns) -> None:
     """Refuse columns with several values in a datum; in a part rows bear the numbers they have."""
     if ROW not in values.columns:
         values = values.with_row_index(ROW)
@@ -313,11 +313,11 @@ def _refuse_varying(values: pl.DataFrame, names: list[str], role: str, speech: D
                 several.height,
                 row,
                 f"by: column {name!r} of the {role.replace('_', ' ')} is not constant within a"
-                f" {speech.one}: ",
-                (f"{speech.one} has", f"{speech.many} have"),
+                f" {nouns.one}: ",
+                (f"{nouns.one} has", f"{nouns.many} have"),
                 f" several values, the first is {datum!r} with"
-                f" {listing(distinct, most=2)}. A slice is a group of {speech.many}; give one value"
-                f" per {speech.one}, e.g. in {option('datums')}{_OF_LABELS.get(name, '')}.",
+                f" {listing(distinct, most=2)}. A slice is a group of {nouns.many}; give one value"
+                f" per {nouns.one}, e.g. in {option('datums')}{_OF_LABELS.get(name, '')}.",
                 "varies_within_datum",
                 column=name,
             )

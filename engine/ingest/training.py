@@ -294,7 +294,7 @@ def step_columns(task: str, sides: Mapping[str, Side], options: Options) -> None
         lacking = _LACKING if "label_key" not in steps.by else _LACKING_TARGETS
         if beyond:
             lacking = f"{_BEYOND.format(listing(beyond))}, or {lacking}"
-        new = msgspec.structs.replace(column, lacking=lacking)
+        new = msgspec.structs.replace(column, null_meaning=lacking)
         optional = [new if one.name == new.name else one for one in side.table.optional]
         side.table = msgspec.structs.replace(side.table, optional=tuple(optional))
     for role in (PREDICTIONS, wanted[0][0]):

@@ -36,7 +36,7 @@ from ..statistics.sequences import Night as Observed
 from .loading import load_job
 from .records import JOB_FILE, NIGHTS_FILE, SUCCESS, Nights, read_success, recorded
 from .sources import OPTIONS as FILES
-from .verdicts import asked_rows
+from .verdicts import rows_of_gate
 
 LEVEL = 0.95
 """Confidence of changes."""
@@ -56,7 +56,7 @@ class Run(msgspec.Struct):
     Attributes:
         card: the scorecard; one from a history has only metrics.
         folder: None if only the history has the run.
-        shown: the folder as found or recorded.
+        title: the folder as found or recorded.
         path: the same, relative to the folder of all runs.
         day: of the data: the last date in ``path``, else that of the variables or partitions.
         truths: digests of the ground truths that are known: kind -> digest.
@@ -72,7 +72,7 @@ class Run(msgspec.Struct):
     finished: str
     gates: str
     folder: Path | None
-    shown: str
+    title: str
     version: str = ""
     path: str = ""
     day: date | None = None
@@ -138,7 +138,7 @@ def _runs_of(source: Path) -> tuple[list[Run], list[str]]:
         outputs = loaded.job.outputs
         folders = [Path(name) for name in glob.glob(loaded.matching(loaded.earlier))]
         if outputs.history is not None:
-            histories = [(loaded.beside(outputs.history), source.parent)]
+            histories = [(loaded.resolve(outputs.history), source.parent)]
     else:
         folders = _folders(source)
         if not folders:
@@ -149,7 +149,7 @@ def _runs_of(source: Path) -> tuple[list[Run], list[str]]:
         try:
             run = _of_folder(folder)
         except _LOST as error:
-            unread.append(f"{folder}: {in_python(error.said)}")
+            unread.append(f"{folder}: {in_python(error.message)}")
             continue
         if run is not None:
             runs[run.run_id] = run
@@ -162,7 +162,7 @@ def _runs_of(source: Path) -> tuple[list[Run], list[str]]:
             run.partitions = run.partitions or ["*"]
     root = source if source.is_dir() and folders else source.parent
     for run in runs.values():
-        run.path = os.path.relpath(run.shown, root)
+        run.path = os.path.relpath(run.title, root)
         run.day = _day(run.path) or _day_of_data(run)
     return [*runs.values()], unread
 
@@ -171,7 +171,7 @@ def _subjects(runs: Iterable[Run]) -> dict[tuple[str, str, str], list[Run]]:
     """The latest run of each folder, by job, task and path, in the order of days or times."""
     latest: dict[tuple[str, str, str], Run] = {}
     for run in sorted(runs, key=lambda one: one.finished):
-        latest[run.job, run.card.task, run.shown] = run
+        latest[run.job, run.card.task, run.title] = run
     subjects: dict[tuple[str, str], list[Run]] = {}
     for run in latest.values():
         subjects.setdefault((run.job, run.card.task), []).append(run)
@@ -251,7 +251,7 @@ def _of_folder(folder: Path) -> Run | None:
     about: dict[str, Any] = {
         "card": card,
         "folder": folder,
-        "shown": str(folder),
+        "title": str(folder),
         "version": str(card.run.get("evalengine", "")),
         "truths": {kind: str(digest) for kind, digest in truths.items() if digest},
     }
@@ -310,7 +310,7 @@ def _of_history(target: str, beside: Path, read: dict[str, Run], unread: list[st
                 try:
                     run = _of_folder(folder)
                 except _LOST as error:
-                    unread.append(f"{folder}: {in_python(error.said)}")
+                    unread.append(f"{folder}: {in_python(error.message)}")
                 else:
                     if run is not None:
                         runs.append(run)
@@ -322,7 +322,7 @@ def _of_history(target: str, beside: Path, read: dict[str, Run], unread: list[st
                 finished=first["finished"].isoformat(),
                 gates=first["gates"],
                 folder=None,
-                shown=str(folder),
+                title=str(folder),
                 version=first.get("evalengine") or "",
                 variables=_variables(first.get("variables")),
             )
@@ -439,7 +439,7 @@ def _names(runs: list[Run]) -> list[str]:
     """Days if all differ, else names of folders if all differ and are no run ids, else times."""
     if _dated(runs):
         return [str(run.day) for run in runs]
-    names = [Path(run.shown).name for run in runs]
+    names = [Path(run.title).name for run in runs]
     by_id = any(name == run.run_id for name, run in zip(names, runs, strict=True))
     if len({*names}) == len(runs) and not by_id:
         return names
@@ -461,7 +461,7 @@ def _night(
         "job": run.job,
         "task": run.card.task,
         "dialect": run.card.dialect,
-        "folder": run.shown,
+        "folder": run.title,
         "group": group,
         "day": name if name == str(run.day) else "",
     }
@@ -512,7 +512,7 @@ def _select_rows(
         try:
             every = sections(runs[i].card)
         except _LOST as error:
-            unread.append(f"{runs[i].shown}: {in_python(error.said)}")
+            unread.append(f"{runs[i].title}: {in_python(error.message)}")
             continue
         for section in every:
             named = f"{section.label_key}: " if headed(section, every) else ""
@@ -550,7 +550,7 @@ def _collect(
         try:
             rows = run.card.metrics
         except _LOST as error:
-            unread.append(f"{run.shown}: {in_python(error.said)}")
+            unread.append(f"{run.title}: {in_python(error.message)}")
             continue
         rows = rows.select(
             pl.lit(night, pl.UInt32).alias("night"),
@@ -666,7 +666,7 @@ def _statuses_and_bounds(
             line[night] = max(line[night], status, key=rank.index)
     bounds: dict[tuple[Any, ...], list[tuple[str, float]]] = {}
     for text in statuses:
-        for row, bound in asked_rows(text, runs[-1].card):
+        for row, bound in rows_of_gate(text, runs[-1].card):
             bounds.setdefault(_key(row), []).append((text, bound))
     return statuses, bounds
 

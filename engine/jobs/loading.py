@@ -19,7 +19,7 @@ from ..metrics.own import look_in
 from ..schemas.errors import OptionError, ReadError, unknown
 from ..schemas.job import SHARED, Job, JobInputs, JobOutputs, JobReport
 from ..schemas.option_values import make_options, path_of, read_stop_words
-from ..schemas.options import FIELDS, Options, known_elsewhere
+from ..schemas.options import FIELDS, Options, explain_foreign_name
 from ..schemas.wording import in_python
 from .gates import Gate, check_gates, parse_gates
 from .verdicts import refuse_workers, with_intervals
@@ -199,7 +199,7 @@ class LoadedJob(msgspec.Struct, frozen=True):
         """Options that determine the numbers, without those on execution."""
         return msgspec.structs.replace(self.options, **dict.fromkeys(_HOW, None))
 
-    def beside(self, path: str) -> str:
+    def resolve(self, path: str) -> str:
         """A path of the file as seen from the working folder."""
         return path if "://" in path else str(self.path.parent / Path(path).expanduser())
 
@@ -224,7 +224,7 @@ def load_job(path: str | Path, changes: Mapping[str, str] | None = None) -> Load
     try:
         return _loaded(raw, path, dict(changes or {}))
     except OptionError as error:
-        message = in_python(error.said)  # keys of the file have the names of Python
+        message = in_python(error.message)  # keys of the file have the names of Python
         raise OptionError(f"{path}: {message}", code=error.code, **error.facts) from None
 
 
@@ -421,10 +421,10 @@ def _check_keys(raw: Mapping[str, Any]) -> None:
         for key in keys:
             if key not in allowed:
                 kind = f"key of [{table}]" if table else "key of a job"
-                message = known_elsewhere(key) if table in ("", "options") else None
+                message = explain_foreign_name(key) if table in ("", "options") else None
                 if message and not table:
                     message = f"{message} Write it in [options]."
-                message = message or unknown(kind, key, allowed).said
+                message = message or unknown(kind, key, allowed).message
                 raise OptionError(message, code="unknown_name", value=key)
 
 

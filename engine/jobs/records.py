@@ -117,7 +117,7 @@ def last_passed(
         try:
             _ = load(name).metrics
         except ResultError as error:
-            warn(f"not taken as baseline: {error.said}")
+            warn(f"not taken as baseline: {error.message}")
             continue
         return Path(name), success
     return None
@@ -545,10 +545,10 @@ def _baseline_of(
             return _stored_baseline(folder, before)
     if wanted == LAST:
         return _last(loaded, folder, run_id, before, warn)
-    card = load(loaded.beside(wanted))
-    success = read_success(Path(loaded.beside(wanted)))
+    card = load(loaded.resolve(wanted))
+    success = read_success(Path(loaded.resolve(wanted)))
     finished, its_id = (None, None) if success is None else (success.finished, success.run_id)
-    return Baseline(card.metrics, card.labels, loaded.beside(wanted), finished, its_id, card=card)
+    return Baseline(card.metrics, card.labels, loaded.resolve(wanted), finished, its_id, card=card)
 
 
 def _last(

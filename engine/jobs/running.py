@@ -104,7 +104,7 @@ def parts_of(loaded: LoadedJob, tables: JobTables, *, again: bool) -> list[Part]
     """
     outputs = loaded.job.outputs
     name = name_within(quote(loaded.job.name, safe=""), _LONGEST)
-    folder = Path(loaded.beside(outputs.tallies or f"{FOLDER}/{name}"))
+    folder = Path(loaded.resolve(outputs.tallies or f"{FOLDER}/{name}"))
     options = repr(loaded.deciding)
     functions = _digests(loaded)
     parts = []
@@ -183,17 +183,17 @@ class JobPlan(msgspec.Struct, frozen=True):
 
     Attributes:
         loaded: the job.
-        found: its inputs.
+        tables: its inputs.
         run_id: hash of inputs, options and version: 16 hexadecimal digits.
         folder: of its result, relative to the working folder.
-        shown: the folder as written in the job file.
+        path: the folder as written in the job file.
     """
 
     loaded: LoadedJob
-    found: JobTables
+    tables: JobTables
     run_id: str
     folder: Path
-    shown: str
+    path: str
 
 
 def plan_job(path: str | Path, variables: Mapping[str, str] | None = None) -> JobPlan:
@@ -234,8 +234,8 @@ def planned(loaded: LoadedJob) -> JobPlan:
     key = [__version__, loaded.job.name, repr(loaded.deciding), inputs.partitions, files]
     key += _digests(loaded)
     run_id = hashlib.sha256(msgspec.json.encode(key)).hexdigest()[:16]
-    shown = filled(outputs.folder, {RUN_ID: run_id})
-    return JobPlan(loaded, inputs, run_id, Path(loaded.beside(shown)), shown)
+    path = filled(outputs.folder, {RUN_ID: run_id})
+    return JobPlan(loaded, inputs, run_id, Path(loaded.resolve(path)), path)
 
 
 def planned_again(plan: JobPlan) -> JobPlan:
@@ -244,7 +244,7 @@ def planned_again(plan: JobPlan) -> JobPlan:
     Raises:
         InputError: the inputs changed, so the result has another folder than the locked one.
     """
-    if not plan.found.changed():
+    if not plan.tables.changed():
         return plan
     now = planned(plan.loaded)
     if now.folder != plan.folder:
@@ -320,7 +320,7 @@ def run_job(
     tell = partial(tell, job=job.name)
     lineage = Lineage(
         job.outputs,
-        None if target is None else loaded.beside(target),
+        None if target is None else loaded.resolve(target),
         job.name,
         partial(tell, level=WARNING),
     )
@@ -329,12 +329,12 @@ def run_job(
     except EvalengineError as error:
         lineage.never_began(str(error))
         raise
-    _refuse_inputs(loaded, [file.path for files in plan.found.files.values() for file in files])
+    _refuse_inputs(loaded, [file.path for files in plan.tables.files.values() for file in files])
     tell(
         "planned",
         run_id=plan.run_id,
-        folder=plan.shown,
-        files=sum(map(len, plan.found.files.values())),
+        folder=plan.path,
+        files=sum(map(len, plan.tables.files.values())),
     )
     with locked(plan.folder, job.name, wait=wait, tell=partial(tell, level=WARNING)):
         cleared = mend(real_folder(plan.folder))
@@ -345,7 +345,7 @@ def run_job(
         before = read_success(plan.folder)
         if not force and finished_as(plan.folder, plan.run_id):
             return _again(plan, tell, lineage)
-        lineage.start(plan.found, plan.folder)
+        lineage.start(plan.tables, plan.folder)
         try:
             verdicts, wrong = _score(plan, before, started, force, tell, lineage)
         except BaseException as error:
@@ -356,7 +356,7 @@ def run_job(
             raise
     if wrong is not None:
         raise wrong
-    tell("done", gates=FAILED if failed(verdicts) else PASSED, folder=plan.shown)
+    tell("done", gates=FAILED if failed(verdicts) else PASSED, folder=plan.path)
     return JobResult(plan, True, verdicts)
 
 
@@ -367,7 +367,7 @@ def _refuse_inputs(loaded: LoadedJob, files: list[Path | str]) -> None:
     for name, targets in (("lineage", files), ("history", folders), ("tallies", folders)):
         output = getattr(outputs, name)
         if output is not None:
-            refuse(loaded.beside(output), targets, f"outputs.{name}")
+            refuse(loaded.resolve(output), targets, f"outputs.{name}")
 
 
 def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:
@@ -400,7 +400,7 @@ def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:
         else:
             _remember(plan, card, success, again=False)
         if success.untold is not None and lineage.run_id is not None:
-            lineage.resume(success.untold, plan.found, plan.folder)
+            lineage.resume(success.untold, plan.tables, plan.folder)
             _complete(plan, success, verdicts, lineage)
     return JobResult(plan, False, verdicts)
 
@@ -444,7 +444,7 @@ def _watch(
         tell(f"earlier nights do not count for always: {why}", runs=skipped)
     if not loaded.job.inputs.partition:
         watch.nights = earlier.seen
-        watch.digest = watch.digest or plan.found.digest
+        watch.digest = watch.digest or plan.tables.digest
     return watch
 
 
@@ -533,7 +533,7 @@ def _score(
 
 
 def _refuse_changed(plan: JobPlan) -> None:
-    changed = plan.found.changed()
+    changed = plan.tables.changed()
     if changed:
         raise ChangedError(
             f"{len(changed)} input files changed while they were read, {changed[0]} first: run"
@@ -553,12 +553,12 @@ def _scored(
     baseline: Baseline,
 ) -> Scorecard:
     """The scorecard, written under another name."""
-    loaded, inputs = plan.loaded, plan.found
+    loaded, inputs = plan.loaded, plan.tables
     options = loaded.options
     files = {role: paths for role in OPTIONS if (paths := inputs.paths(role)) is not None}
     options = msgspec.structs.replace(options, **files)
     if options.scratch is not None:
-        options = msgspec.structs.replace(options, scratch=loaded.beside(options.scratch))
+        options = msgspec.structs.replace(options, scratch=loaded.resolve(options.scratch))
 
     def report_step(step: str) -> None:
         if not left.is_set():
@@ -587,7 +587,7 @@ def _read_and_scored(
     tallied: dict[str, Tallied],
 ) -> Scorecard:
     """The scorecard of a job's inputs; tallies of partitions are added to ``tallied``."""
-    loaded, inputs, tables = plan.loaded, plan.loaded.job.inputs, plan.found
+    loaded, inputs, tables = plan.loaded, plan.loaded.job.inputs, plan.tables
     if tables.partitions:
         if options.memory_limit is not None:
             message = "memory_limit is ignored: the rows of a partition are read at once"
@@ -631,10 +631,10 @@ def _judged(
     try:
         return _verdicts(plan, card, baseline, watch) + _warned(plan, card), None
     except EvalengineError as error:
-        said, repair = error.said, "correct the gate"
+        said, repair = error.message, "correct the gate"
         if not card.metrics.height:
             said, repair = "the result has no numbers, so no gate can be judged.", "give rows"
-        message = f"{said} The result is kept in {plan.shown}: {repair} and run again."
+        message = f"{said} The result is kept in {plan.path}: {repair} and run again."
         return [], type(error)(message, code=error.code, **error.facts)
 
 
@@ -661,17 +661,17 @@ def _report(
         make_report,
         card,
         folder / REPORT_FILE,
-        names=(baseline.folder or "baseline", plan.shown),
+        names=(baseline.folder or "baseline", plan.path),
         title=wanted.title or f"{plan.loaded.job.name}: {plan.folder.name}",
         gates=gate_lines(verdicts),
-        folder=plan.shown,
-        again=shlex.join(["evalengine", "report", plan.shown, "-o", f"{plan.shown}/{REPORT_FILE}"]),
-        images=None if wanted.images is None else plan.loaded.beside(wanted.images),
+        folder=plan.path,
+        again=shlex.join(["evalengine", "report", plan.path, "-o", f"{plan.path}/{REPORT_FILE}"]),
+        images=None if wanted.images is None else plan.loaded.resolve(wanted.images),
     )
     try:
         write(baseline=baseline.card)
     except InputError as error:  # of other rules: the run itself is sound
-        tell(f"the report has no baseline: {error.said}", level=WARNING)
+        tell(f"the report has no baseline: {error.message}", level=WARNING)
         write()
 
 
@@ -682,12 +682,12 @@ def _remember(plan: JobPlan, card: Scorecard, success: Success, *, again: bool) 
     rows = history_rows(
         card.metrics,
         success,
-        folder=plan.shown,
+        folder=plan.path,
         task=card.task,
         dialect=card.dialect,
         variables=plan.loaded.variables,
     )
-    target = plan.loaded.beside(outputs.history)
+    target = plan.loaded.resolve(outputs.history)
     append_history(rows, success.run_id, target, outputs.history_format, again=again)
 
 
@@ -697,7 +697,7 @@ def _details(plan: JobPlan, verdicts: list[Verdict]) -> dict[str, object]:
         "job": plan.loaded.job.name,
         "run_id": plan.run_id,
         "variables": plan.loaded.variables,
-        "partitions": plan.found.partitions,
+        "partitions": plan.tables.partitions,
         "inputs": {
             role: [
                 {
@@ -709,7 +709,7 @@ def _details(plan: JobPlan, verdicts: list[Verdict]) -> dict[str, object]:
                 }
                 for file in files
             ]
-            for role, files in plan.found.files.items()
+            for role, files in plan.tables.files.items()
         },
         "false_alarms": plan.loaded.job.false_alarms,
         "gates": verdicts,

@@ -335,7 +335,7 @@ def in_window(inputs: JobInputs, value: str) -> bool:
 def _files(loaded: LoadedJob, pattern: str, version: str | None) -> list[File]:
     name = loaded.job.inputs.partition
     variable = mark(name) if name is not None else "\x00"
-    path = loaded.beside(pattern)
+    path = loaded.resolve(pattern)
     if variable in pattern or looks_wild([pattern]):
         path = loaded.matching(pattern)
     if is_remote(pattern):
@@ -557,7 +557,7 @@ def score_parts(
             "kept partitions have no rows to match again; omit it, or score the tables in one run.",
         )
     threads = Threads(options.threads)
-    tallied_parts: list[_Kept] = []
+    tallied_parts: list[_Entry] = []
     names, own_metrics = split_metrics(options)
     entry_names = (stored.WHOLE, *[_OWN] * bool(own_metrics))
     reused = 0
@@ -573,7 +573,7 @@ def score_parts(
             try:
                 entry = _tallied(part, options, labels, threads, keep=not left())
             except InputError as error:
-                message = f"{part.name}: {error.said}"
+                message = f"{part.name}: {error.message}"
                 raise (ReadError if isinstance(error, ReadError) else InputError)(
                     message, code=error.code, **error.facts
                 ) from error
@@ -599,7 +599,7 @@ def score_parts(
         tallies = planner.merge(plan, [tally for _, tally, _ in tallied_parts])
     except InputError as error:
         sharing = _sharing(parts, [tally for _, tally, _ in tallied_parts])
-        raise InputError(f"{error.said}{sharing}", code=error.code, **error.facts) from error
+        raise InputError(f"{error.message}{sharing}", code=error.code, **error.facts) from error
     facts = own_values.facts_of(own_metrics)
     of_values = own_values.plan_of(options, first.task, facts) if own_metrics else None
     if tallied is not None:
@@ -653,14 +653,14 @@ def _sharing(parts: Sequence[Part], tallies: Sequence[Any]) -> str:
     return ""
 
 
-_Kept = tuple[StoredPartition, Any, Any]
+_Entry = tuple[StoredPartition, Any, Any]
 """Metadata of a partition, its tally, and that of the values of own metrics, if there are any."""
 
 _OWN = "own"
 """Name in the file of a partition of the tally of the values of own metrics."""
 
 
-def _load_partition(part: Part, names: Sequence[str]) -> tuple[_Kept | None, str]:
+def _load_partition(part: Part, names: Sequence[str]) -> tuple[_Entry | None, str]:
     """Return the kept data of a partition, or None; and the reason if an existing file is
     unreadable.
 
@@ -679,7 +679,7 @@ def _load_partition(part: Part, names: Sequence[str]) -> tuple[_Kept | None, str
         return None, str(error) if part.tally.exists() else ""
 
 
-def _tallied(part: Part, options: Options, labels: Any, threads: Threads, *, keep: bool) -> _Kept:
+def _tallied(part: Part, options: Options, labels: Any, threads: Threads, *, keep: bool) -> _Entry:
     run = open_tables(Tables(part.predictions, part.ground_truths, part.datums, labels), options)
     for one in run.own:
         if not one.importable or not one.digest:

@@ -23,7 +23,7 @@ from ..report.text import p_value
 from ..run import tallied_of, with_keys
 from ..schemas.contract import PREDICTIONS
 from ..schemas.errors import OptionError, ResultError, unknown
-from ..schemas.option_values import LEVEL, wanted
+from ..schemas.option_values import LEVEL, parse_intervals
 from ..schemas.options import Options
 from ..schemas.results import FAILED, PASSED, SKIPPED, frame_schema, in_schema
 from ..schemas.wording import option
@@ -188,7 +188,7 @@ def numbers_of(card: Scorecard) -> Numbers:
     )
     least = each.bottom_k(1, by="value").with_columns(statistic=pl.lit(None, pl.String))
     rows = [frame.cast(dict(card.metrics.schema)) for frame in (least, each)]  # type: ignore[arg-type]
-    asked = wanted(card.options)
+    asked = parse_intervals(card.options)
     level = None if asked is None else asked.level
     frame, spread = pl.concat([card.metrics, *rows]), None
     if "spread" in card.frames:
@@ -226,7 +226,7 @@ def _datums_of(card: Scorecard) -> Callable[[str | None, str | None], int | None
 
 def _units_of(card: Scorecard) -> Callable[[str | None, str | None], float | None]:
     """Return a function for the effective number of resampled units, as :func:`_datums_of`."""
-    asked = wanted(card.options)
+    asked = parse_intervals(card.options)
     if asked is None or asked.cluster is None:
         return _datums_of(card)
 
@@ -385,12 +385,12 @@ def _select_rows(gate: Gate, numbers: Numbers, baseline: Numbers | None, first: 
                 raise ambiguous(group, metric, _for_example(gate, group, each))
     except (ResultError, OptionError) as error:
         raise type(error)(
-            f"gate {gate.text!r}: {error.said}", code=error.code, **error.facts
+            f"gate {gate.text!r}: {error.message}", code=error.code, **error.facts
         ) from None
     return _GateRows(gate, metric, filters, each, rows)
 
 
-def asked_rows(title: str, card: Scorecard) -> list[tuple[dict[str, Any], float]]:
+def rows_of_gate(title: str, card: Scorecard) -> list[tuple[dict[str, Any], float]]:
     """Return the row of a gate, by its title, and its bound, which is NaN if it is a baseline's.
 
     Empty if the gate has several rows, or none in this scorecard.
@@ -450,7 +450,7 @@ def _judged(gate_rows: _GateRows, context: _Context) -> Iterable[Verdict]:
                 )
             except ResultError as error:
                 raise ResultError(
-                    f"gate {gate.text!r}, of the baseline: {error.said}",
+                    f"gate {gate.text!r}, of the baseline: {error.message}",
                     code=error.code,
                     **error.facts,
                 ) from None
@@ -492,7 +492,7 @@ def _judged(gate_rows: _GateRows, context: _Context) -> Iterable[Verdict]:
                 why = "the baseline fails it too" if too else ""
             yield _with(blank, status=status, reason=why)
     if gate.needs_baseline and baseline is not None and each:
-        yield from _gone(gate_rows, baseline)
+        yield from _missing_rows(gate_rows, baseline)
 
 
 def _by_support(row: dict[str, Any], numbers: Numbers) -> bool:
@@ -518,7 +518,7 @@ def _status(gate: Gate, value: float, bound: float | None) -> str:
 
 
 def _row(gate_rows: _GateRows, row: dict[str, Any]) -> str:
-    return _shown(gate_rows.gate, row) if gate_rows.each else ""
+    return _row_name(gate_rows.gate, row) if gate_rows.each else ""
 
 
 def _key(title: str, row: str) -> str:
@@ -665,7 +665,7 @@ def _of_difference(
     )
 
 
-def _gone(gate_rows: _GateRows, baseline: Numbers) -> Iterable[Verdict]:
+def _missing_rows(gate_rows: _GateRows, baseline: Numbers) -> Iterable[Verdict]:
     """Yield verdicts of a gate with ``*`` on rows that only the baseline has, so that they are
     noticed.
     """
@@ -680,7 +680,7 @@ def _gone(gate_rows: _GateRows, baseline: Numbers) -> Iterable[Verdict]:
     for row, key in zip(before.iter_rows(named=True), before.select(keys).iter_rows(), strict=True):
         if key not in present:
             yield Verdict(
-                gate.title, _shown(gate, row), SKIPPED, None, None, row["value"], _MISSING
+                gate.title, _row_name(gate, row), SKIPPED, None, None, row["value"], _MISSING
             )
 
 
@@ -817,7 +817,7 @@ def _typed(value: str, dtype: pl.DataType) -> Any:
     return value
 
 
-def _shown(gate: Gate, row: dict[str, Any]) -> str:
+def _row_name(gate: Gate, row: dict[str, Any]) -> str:
     """Return the values of a gate's stars."""
     parts = []
     for name, _ in gate.conditions:
@@ -845,7 +845,7 @@ def watch_of(
     gates = [gate for gate in gates if gate.always]
     if not gates:
         return None
-    asked = wanted(card.options)
+    asked = parse_intervals(card.options)
     level = LEVEL if asked is None else asked.level
     clustered = asked is not None and asked.cluster is not None
     current = tallied_of("this run", card) if can_be_compared(card) else None
@@ -922,16 +922,16 @@ def _digest(run: Tallied | None) -> str:
 
 # Data for gates with ``surely``: intervals of numbers and of differences.
 
-_ASKED = ("draws", "seed", "method", "cluster")
+_INTERVAL_OPTIONS = ("draws", "seed", "method", "cluster")
 
 
 def with_intervals(options: Options, gates: Sequence[Gate]) -> Options:
     """Add intervals to the options of a run, if gates need them and they were not requested."""
-    has_options = any(getattr(options, name) is not None for name in _ASKED)
-    wanted = [gate for gate in gates if gate.surely or (gate.always and has_options)]
-    if options.drawn or not wanted:
+    has_options = any(getattr(options, name) is not None for name in _INTERVAL_OPTIONS)
+    requested = [gate for gate in gates if gate.surely or (gate.always and has_options)]
+    if options.drawn or not requested:
         return options
-    needed = has_options or not all(gate.needs_baseline for gate in wanted)
+    needed = has_options or not all(gate.needs_baseline for gate in requested)
     return options.replace(intervals=LEVEL) if needed else options
 
 

@@ -44,10 +44,10 @@ from .prompts import load_prompts, response_schema
 from .run import (
     PLANS,
     REJECTED,
-    Asked,
     Caller,
     Collector,
     Endpoint,
+    MetricSettings,
     Outcome,
     Progress,
     Request,
@@ -207,10 +207,10 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
     parameters: dict[str, Any] = {}
     retries: int = 3
 
-    def metric_settings(self) -> list[Asked]:
+    def metric_settings(self) -> list[MetricSettings]:
         """Return the settings of each metric."""
         return [
-            Asked(name, self.mode, self.atomicity, self.coverage, self.judgments)
+            MetricSettings(name, self.mode, self.atomicity, self.coverage, self.judgments)
             for name in self.metrics
         ]
 
@@ -408,7 +408,7 @@ def judge(
         caller = _caller(asks, cache, source, partial(_count_cached, budget, source))
         judged = partial(
             run,
-            asked=asks.metric_settings(),
+            settings=asks.metric_settings(),
             caller=caller,
             threads=1 if offline else concurrency,
             stop=stop,

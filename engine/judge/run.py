@@ -81,7 +81,7 @@ class Extract(msgspec.Struct, frozen=True):
     final: bool = True
     only: tuple[str, ...] = ()
 
-    def wanted(self, mode: str) -> bool:
+    def needed_in(self, mode: str) -> bool:
         return not self.only or mode in self.only
 
 
@@ -221,7 +221,7 @@ Ask = Callable[[str, dict[str, Any], int], list[Any]]
 Record = dict[str, Any]
 
 
-class Asked(msgspec.Struct, frozen=True):
+class MetricSettings(msgspec.Struct, frozen=True):
     """Settings of a judged metric."""
 
     metric: str
@@ -231,7 +231,7 @@ class Asked(msgspec.Struct, frozen=True):
     judgments: int = 1
 
 
-def judge_row(row: Row, settings: Asked, ask: Ask) -> list[Record]:
+def judge_row(row: Row, settings: MetricSettings, ask: Ask) -> list[Record]:
     """Return all rows of the verdict table for one row and metric."""
     plan = PLANS[settings.metric]
     base = {"datum_id": row.datum, "metric": settings.metric}
@@ -276,16 +276,16 @@ def judge_row(row: Row, settings: Asked, ask: Ask) -> list[Record]:
     ]
 
 
-def _look_ahead(plan: Plan, row: Row, settings: Asked, ask: Ask) -> None:
+def _look_ahead(plan: Plan, row: Row, settings: MetricSettings, ask: Ask) -> None:
     """Request the lists of ground truths in advance, so that one batch contains all first steps."""
     for extract in plan.extracts:
-        if extract.of == REFERENCE and extract.wanted(settings.mode):
+        if extract.of == REFERENCE and extract.needed_in(settings.mode):
             for reference in row.references or ():
                 with suppress(Failed):  # raised again by the row itself
                     _extracted(extract, reference, settings, ask)
 
 
-def _extracted(extract: Extract, text: str, settings: Asked, ask: Ask) -> list[str]:
+def _extracted(extract: Extract, text: str, settings: MetricSettings, ask: Ask) -> list[str]:
     """Extract a list; a blank text gives an empty list without a call."""
     if not text.strip():
         return []
@@ -294,11 +294,11 @@ def _extracted(extract: Extract, text: str, settings: Asked, ask: Ask) -> list[s
 
 
 def _of_reference(
-    base: Record, plan: Plan, settings: Asked, ask: Ask, inputs: dict[str, Any]
+    base: Record, plan: Plan, settings: MetricSettings, ask: Ask, inputs: dict[str, Any]
 ) -> Iterator[Record]:
     """Yield rows of one ground truth, or of the row itself without ground truths."""
     for extract in plan.extracts:
-        if not extract.wanted(settings.mode):
+        if not extract.needed_in(settings.mode):
             continue
         if extract.of == REFERENCE:
             try:
@@ -522,7 +522,7 @@ def _row(row: dict[str, Any]) -> Row:
 
 REJECTED = "rejected"
 """Status of a call that the endpoint does not take, however often it is sent."""
-_TOLD_EVERY = 0.2
+_REPORT_SECONDS = 0.2
 _ENDED = ("refused", "truncated")
 """Bad replies that no further word mends: at temperature 0 the same request gives the same."""
 _REPEATED = 4000
@@ -816,7 +816,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 def run(
     rows: Sequence[Row],
-    asked: Sequence[Asked],
+    settings: Sequence[MetricSettings],
     caller: Caller,
     *,
     threads: int,
@@ -839,7 +839,7 @@ def run(
     Raises:
         JudgeError: the endpoint cannot be used; answers so far are cached.
     """
-    units = [(row, one) for row in rows for one in asked]
+    units = [(row, one) for row in rows for one in settings]
     outcomes: list[Outcome | None] = [None] * len(units)
     turn = iter(range(len(units)))
     lock = threading.Lock()
@@ -885,7 +885,7 @@ def run(
     for worker in [threading.Thread(target=work, daemon=True) for _ in range(busy)]:
         worker.start()
     try:
-        while not ended.wait(_TOLD_EVERY):
+        while not ended.wait(_REPORT_SECONDS):
             if progress is not None:
                 progress(now())
         if progress is not None:

@@ -13,7 +13,7 @@ import msgspec
 
 from ..schemas.contract import NAMES
 from ..schemas.errors import OptionError, did_you_mean, unknown
-from ..schemas.option_values import Asked, parse_metric
+from ..schemas.option_values import ParsedMetric, parse_metric
 from ..schemas.wording import option
 
 
@@ -298,10 +298,10 @@ def at_threshold(task: str, name: str) -> tuple[str, float] | None:
     return metric.name, at
 
 
-def _parsed(task: str, name: str) -> Asked:
+def _parsed(task: str, name: str) -> ParsedMetric:
     """Split a name into metric and cut-off, also in trec_eval's form: ``P_5``, ``ndcg_cut_10``."""
     if _lookup(task, name) is not None:  # mAP@[.5:.95] has no cut-off
-        return Asked(name, None)
+        return ParsedMetric(name, None)
     rated = at_threshold(task, name)
     if rated is not None:
         written = f"{option('metrics', rated[0])} {option(_THRESHOLDS, [rated[1]])}"
@@ -314,7 +314,7 @@ def _parsed(task: str, name: str) -> Asked:
     if cut is not None:
         metric = _lookup(task, cut[1] or "TopKAccuracy")
         if metric is not None and "k" in metric.params:
-            return Asked(metric.name, int(cut[2] or cut[3]))
+            return ParsedMetric(metric.name, int(cut[2] or cut[3]))
     return parse_metric(name)
 
 

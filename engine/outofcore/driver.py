@@ -18,7 +18,7 @@ from ..executors import Threads
 from ..executors.pools import Pool
 from ..executors.processes import pool_of
 from ..forked import ending_in_order
-from ..ingest.both_sides import LONE
+from ..ingest.both_sides import ONE_SIDED_LABELS
 from ..ingest.collecting import Prepared, in_files, named_problems
 from ..ingest.digests import of_buckets, option_digests
 from ..ingest.files import Source
@@ -27,7 +27,7 @@ from ..ingest.id_mismatch import CommonIds, none_listed, note_few_common
 from ..ingest.opening import Inputs
 from ..ingest.preparing import early_notes, prepare
 from ..ingest.problems import (
-    DOCUMENTS_APART,
+    OTHER_DOCUMENTS,
     UNMET,
     ChecksFailed,
     DatumNouns,
@@ -215,7 +215,7 @@ def check_common_ids(heads: list[dict[str, Any]], ready: Prepared) -> list[Note]
     nouns = DatumNouns(side.table.datum, *side.table.unit)
     if unlisted == sum(common.sizes):
         raise none_listed(common.some[1], None, nouns)
-    return note_few_common(common, listed=DATUMS in ready.sides and not unlisted, speech=nouns)
+    return note_few_common(common, listed=DATUMS in ready.sides and not unlisted, nouns=nouns)
 
 
 def notes_of(
@@ -230,7 +230,7 @@ def notes_of(
     if not whole.pairs:
         return _where(heads, ready, whole) + notes_of_parts(bucket_notes, reworded)
     _, label_notes = hold_labels(frames, options.label_map, whole.pairs)
-    if any(note.kind in LONE for note in label_notes):
+    if any(note.kind in ONE_SIDED_LABELS for note in label_notes):
         label_notes += of_labels(ready, options, label_notes)
     return _where(heads, ready, whole) + notes_of_parts(bucket_notes, reworded) + label_notes
 
@@ -245,7 +245,7 @@ def _of_all(notes_by_bucket: list[list[Note]], heads: list[dict[str, Any]]) -> l
     per_fact: dict[tuple[str, str], list[Note | None]] = {}
     for i, notes in enumerate(notes_by_bucket):
         for note in notes:
-            if note.kind in (DOCUMENTS_APART, UNMET):
+            if note.kind in (OTHER_DOCUMENTS, UNMET):
                 key = note.kind, repr(note.facts)
                 per_fact.setdefault(key, [None] * len(notes_by_bucket))[i] = note
     common = []
@@ -331,14 +331,14 @@ def plan_buckets(
         single: return the plan also if it has only one bucket.
         rows: plan as if all tables together had so many rows.
     """
-    asked = options.memory_limit is not None or pool.apart
+    asked = options.memory_limit is not None or pool.out_of_process
     requested = options.memory_limit
     limit = sufficient_limit(requested)
     share = pool.share(limit)
     if scratch.local(options.scratch) is None and options.scratch is not None:
         share = min(share, _MOST_SHARE)
     ready = prepare(inputs, plan.task, options)
-    if pool.apart:
+    if pool.out_of_process:
         pool.prepare(tally_bucket)
     reason = refused(ready, options)
     if not reason:
@@ -508,7 +508,7 @@ def run(
             _without_sources(ready),
             shuffled,
             ids=max(1, found.sizes.datums_at_once // (4 * n)),
-            kept=room if in_memory else min(room, tuning().kept_bytes),
+            memory=room if in_memory else min(room, tuning().tally_bytes),
             several=several,
             highest=_highest(folder, shuffled, plan),
             own=tuple(one.reference for one in own),
@@ -565,7 +565,7 @@ def run(
         page = _page(plan, tallies, threads) if plan.paged else Paged()
         table = ready.sides.get(TABLE)
         unnamed = table is not None and table.table.datum not in found.heads[TABLE].columns
-        tallied = _tally_in_memory(here, parts, plan, options, job.kept, unnamed=unnamed)
+        tallied = _tally_in_memory(here, parts, plan, options, job.memory, unnamed=unnamed)
         corrects = plan.does.judge and options.human is not None
         datums = None
         if corrects and options.columns_of_datums and isinstance(tallies.datums, PartsDatums):
@@ -576,7 +576,7 @@ def run(
             raise ResultError(
                 f"{option('memory_limit', options.memory_limit)}: this search needs the tally of"
                 " all datums in memory, which takes more than its share of the limit,"
-                f" {gigabytes(job.kept)}. Raise it, or omit it.",
+                f" {gigabytes(job.memory)}. Raise it, or omit it.",
                 code="memory_limit_too_small",
             )
         notes += frames_beyond({**frames, **page.makers}, found.limit)
@@ -648,8 +648,8 @@ def _tally_in_memory(
 def _page(plan: planner.Plan, tallies: Any, threads: Threads) -> Paged:
     """The frames of the report, made while the tally is there."""
     frames = page_frames(plan, tallies, threads)
-    lacking = {**frames.lacking, "worst": "the tally of single datums is too large to keep."}
-    return Paged({name: make().clone for name, make in frames.makers.items()}, lacking)
+    missing = {**frames.missing, "worst": "the tally of single datums is too large to keep."}
+    return Paged({name: make().clone for name, make in frames.makers.items()}, missing)
 
 
 def _highest(folder: Path, whole: Whole, plan: planner.Plan) -> float | None:

@@ -96,7 +96,7 @@ class Job(msgspec.Struct):
     Attributes:
         ready: the tables, without their sources.
         several: the task's facts about all rows in advance; None for other tasks.
-        kept: bytes up to which the in-memory form of the tally is kept.
+        memory: bytes up to which the in-memory form of the tally is kept.
         highest: highest value, in the whole input, of the column that metrics scale by, or None.
         own: references of own metrics.
     """
@@ -108,7 +108,7 @@ class Job(msgspec.Struct):
     ready: Prepared
     whole: Whole
     ids: int
-    kept: int = 0
+    memory: int = 0
     several: bool | None = None
     highest: float | None = None
     own: tuple[str, ...] = ()
@@ -222,7 +222,7 @@ def tally_bucket(folder: str, bucket: int, threads: int, digest: str) -> None:
         "content": content,
         **results,
     }
-    if stored.bytes_of(tallies) * job.whole.n <= 2 * job.kept:
+    if stored.bytes_of(tallies) * job.whole.n <= 2 * job.memory:
         stored.save(tallies, memory_file(folder, bucket), lasting=False)
     write_tally(target, tallies, job, plan, about)
     if not job.options.limits:
@@ -677,7 +677,7 @@ def merged_by_labels(
     """The tally of all buckets, whose ranked rows stay on disk by groups of labels."""
     per_label: Array = np.array([head["labels"] for head in heads], np.int64).sum(axis=0)
     total = code_datums(folder, parts, sizes.datums_at_once)
-    even = -(-int(per_label.sum()) // (2 * pool.least)) if pool.apart else sizes.group_rows
+    even = -(-int(per_label.sum()) // (2 * pool.least)) if pool.out_of_process else sizes.group_rows
     bounds = label_groups(per_label, min(even, sizes.group_rows))
     calls: list[tuple[int, tuple[Any, ...]]] = []  # rows, about, and the call
     spans: list[Span] = []
@@ -714,7 +714,7 @@ def merged_by_labels(
         tuple(spans),
         int(per_label.sum()),
         sizes.at_once,
-        OnWorkers(folder, pool) if pool.apart else None,
+        OnWorkers(folder, pool) if pool.out_of_process else None,
     )
     return (
         msgspec.structs.replace(

@@ -48,7 +48,7 @@ _VALUE = 200  # maximum characters per value
 _ID = "id of the datum"  # in addition to the columns of a table
 
 
-class Shown(msgspec.Struct, frozen=True, kw_only=True):
+class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """Content of a datum.
 
     Attributes:
@@ -67,25 +67,25 @@ class Shown(msgspec.Struct, frozen=True, kw_only=True):
     height: int | None = None
 
 
-class AllShown(msgspec.Struct, frozen=True, kw_only=True):
+class Samples(msgspec.Struct, frozen=True, kw_only=True):
     """Contents of datums.
 
     Attributes:
         datums: in the order requested.
-        lacking: reason why the inputs were not read again, and a remedy; otherwise empty.
+        missing: reason why the inputs were not read again, and a remedy; otherwise empty.
     """
 
-    datums: tuple[Shown, ...]
-    lacking: str = ""
+    datums: tuple[Sample, ...]
+    missing: str = ""
 
 
-class _Gone(Exception):
+class _InputsChanged(Exception):
     """Error for inputs that cannot be read again, with the reason."""
 
 
 def contents(
     card: Any, worst: pl.DataFrame, tallied: Tallied | None = None, tables: Tables | None = None
-) -> AllShown:
+) -> Samples:
     """Return the contents of the datums in a frame of the worst.
 
     Args:
@@ -94,23 +94,23 @@ def contents(
         tables: the scored tables, if not files.
 
     Returns:
-        one struct per datum; if the inputs have changed or cannot be found, ``lacking`` gives the
+        one struct per datum; if the inputs have changed or cannot be found, ``missing`` gives the
         reason, and the contents that need them are missing.
     """
     if not worst.height:
-        return AllShown(datums=())
+        return Samples(datums=())
     plan = planner.make_plan(card.options, card.task) if tallied is None else tallied.plan
     ids = worst["datum_id"]
     task_contents = tasks.get(card.task).contents
-    lacking = ""
+    missing = ""
     frames: Frames | None = None
     others: list[dict[str, str]] = [{} for _ in ids]
     try:
         frames, others = _read(card, ids, _given(card, tables))
-    except _Gone as gone:
-        lacking = str(gone)
+    except _InputsChanged as gone:
+        missing = str(gone)
     except (EvalengineError, OSError) as error:
-        lacking = f"the inputs cannot be read again: {error}"
+        missing = f"the inputs cannot be read again: {error}"
     result: list[Content | None] = [None] * len(ids)
     try:
         if task_contents.of_tally is not None and (tallied is not None or frames is not None):
@@ -141,14 +141,14 @@ def contents(
             names = [str(one) for one in ids]
             result = task_contents.of_tables(frames, plan.settings, names, made_with, Threads(1))
     except EvalengineError as error:
-        lacking = f"the inputs cannot be read again: {error}"
+        missing = f"the inputs cannot be read again: {error}"
     images = _images(frames, ids.to_list())
-    return AllShown(
+    return Samples(
         datums=tuple(
-            Shown(datum_id=one, content=content, columns=columns, **image)
+            Sample(datum_id=one, content=content, columns=columns, **image)
             for one, content, columns, image in zip(ids, result, others, images, strict=True)
         ),
-        lacking=lacking,
+        missing=missing,
     )
 
 
@@ -156,7 +156,7 @@ def _given(card: Any, tables: Tables | None) -> Tables:
     """Return given tables, or unchanged files.
 
     Raises:
-        _Gone: there are none.
+        _InputsChanged: there are none.
     """
     if tables is not None:
         return tables
@@ -168,7 +168,7 @@ def _given(card: Any, tables: Tables | None) -> Tables:
             continue
         paths[role] = _unchanged(role, facts)
     if not paths:
-        raise _Gone("the run does not record its input files.")
+        raise _InputsChanged("the run does not record its input files.")
     first = paths[TABLE] if TABLE in paths else paths.get(PREDICTIONS)
     return Tables(first, paths.get(GROUND_TRUTHS), paths.get(DATUMS), paths.get(LABELS))
 
@@ -177,17 +177,17 @@ def _unchanged(role: str, facts: dict[str, Any]) -> str:
     """Return the path of an unchanged input.
 
     Raises:
-        _Gone: it has changed, no longer exists, or was not a single file.
+        _InputsChanged: it has changed, no longer exists, or was not a single file.
     """
     called = role.replace("_", " ")
     if "bytes" not in facts:
-        raise _Gone(
+        raise _InputsChanged(
             f"{called}: {facts.get('path') or facts.get('source') or 'a table'} is not a single"
             " file that can be compared with the scored one; give the tables."
         )
     path = Path(facts.get("path", facts["source"]))
     if not path.is_file():
-        raise _Gone(f"{called}: {path} is gone.")
+        raise _InputsChanged(f"{called}: {path} is gone.")
     size = path.stat()
     same = size.st_size == facts["bytes"]
     if same and "sha256" in facts:
@@ -196,7 +196,7 @@ def _unchanged(role: str, facts: dict[str, Any]) -> str:
     elif same:
         same = size.st_mtime == facts["modified"]
     if not same:
-        raise _Gone(f"{called}: {path} has changed since it was scored.")
+        raise _InputsChanged(f"{called}: {path} has changed since it was scored.")
     return str(path)
 
 
@@ -232,7 +232,7 @@ def _read(card: Any, ids: pl.Series, tables: Tables) -> tuple[Frames, list[dict[
     except InputError as error:
         raise plainly(error) from None
     except READ_FAILURES as error:
-        raise _Gone(f"the inputs cannot be read again: {error}") from error
+        raise _InputsChanged(f"the inputs cannot be read again: {error}") from error
     frames = assemble(ready, collected, before, options)
     for role, frame in frames.sides.items():
         if "datum_id" not in frame.columns:  # rows are datums, identified by row number
@@ -287,7 +287,7 @@ TALLEST = 640
 """Maximum height of a thumbnail in pixels."""
 EACH = 60_000
 """Maximum size of one data URI in bytes."""
-TOGETHER = 1_200_000
+TOTAL_BYTES = 1_200_000
 """Maximum size of all data URIs of a page in bytes."""
 DASHES = {"tp": "", "fp": "6 3", "missed": "2 3", "ignored": "1 5", "wrong": "4 2"}
 """``stroke-dasharray`` per outcome, so that colour is not the only cue."""
@@ -358,7 +358,7 @@ class Pictures(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def outlines(datums: Sequence[Shown]) -> list[Picture | None]:
+def outlines(datums: Sequence[Sample]) -> list[Picture | None]:
     """Return the objects of datums to scale, without images; None without outlines.
 
     The frame is the image, if a table of datums has its size. Otherwise it contains the objects of
@@ -387,7 +387,7 @@ def outlines(datums: Sequence[Shown]) -> list[Picture | None]:
     return out
 
 
-def example_of(one: Shown) -> list[tuple[str | None, str | None]]:
+def example_of(one: Sample) -> list[tuple[str | None, str | None]]:
     """Return the confusions that a datum is an example of, as (actual, predicted), in names.
 
     None is no object. Missed and false boxes of different labels are one confusion if they overlap
@@ -422,7 +422,7 @@ def _overlap(a: Corners, b: Corners) -> float:
     return shared / (areas - shared) if areas > shared else 0.0
 
 
-def pictures(datums: Sequence[Shown], folder: str) -> Pictures:
+def pictures(datums: Sequence[Sample], folder: str) -> Pictures:
     """Return thumbnails of datums from a folder of images.
 
     A file is found by the datum's ``file_name``, otherwise by its id, with or without extension, in
@@ -442,7 +442,7 @@ def pictures(datums: Sequence[Shown], folder: str) -> Pictures:
     missing = [one for one, path in zip(datums, paths, strict=True) if path is None]
     broken: list[str] = []
     crowded = coarse = 0
-    left, room = sum(path is not None for path in paths), TOGETHER
+    left, room = sum(path is not None for path in paths), TOTAL_BYTES
     out: list[Picture | None] = []
     for one, path in zip(datums, paths, strict=True):
         picture = None
@@ -474,7 +474,7 @@ def pictures(datums: Sequence[Shown], folder: str) -> Pictures:
     if coarse:
         notes.append(
             f"{count_of(coarse, 'thumbnail')} smaller or coarser than usual, so that all together"
-            f" stay within {TOGETHER / 1e6:g} MB and each within {EACH // 1000} kB."
+            f" stay within {TOTAL_BYTES / 1e6:g} MB and each within {EACH // 1000} kB."
         )
     if crowded:
         notes.append(f"{count_of(crowded, 'image')} without a thumbnail: no room for more.")
@@ -490,7 +490,7 @@ class _Folder:
         self.root = root
         self.cut = False
 
-    def find(self, one: Shown) -> str | None:
+    def find(self, one: Sample) -> str | None:
         """Return the path of a datum's image, with links resolved; None without an image."""
         for name in filter(None, (one.file_name, str(one.datum_id))):
             result = self._named(name)
@@ -551,11 +551,11 @@ class _Folder:
         return table
 
 
-_Found = tuple[str, int, int, tuple[int, int], bool]
+_ReadImage = tuple[str, int, int, tuple[int, int], bool]
 """Data URI, height and width of the thumbnail, size of the image, True for the best quality."""
 
 
-def _thumbnail(path: str, most: int) -> _Found | None:
+def _thumbnail(path: str, most: int) -> _ReadImage | None:
     """Return a thumbnail of at most ``most`` bytes; None if even the smallest is larger.
 
     Raises:
@@ -623,7 +623,7 @@ def _as_jpeg(pixels: Array, quality: int) -> bytes:
         return bytes(file.read())
 
 
-def _clipped_boxes(one: Shown, whole: tuple[int, int], shape: tuple[int, int]) -> tuple[Mark, ...]:
+def _clipped_boxes(one: Sample, whole: tuple[int, int], shape: tuple[int, int]) -> tuple[Mark, ...]:
     """Return the boxes in thumbnail pixels, clipped to its edges.
 
     Boxes are scaled by the image size in the table of datums, otherwise by the file's size.

@@ -30,7 +30,7 @@ from ..scorecard.card import Scorecard
 from ..scorecard.lookup import whole
 from ..statistics.comparing import Margins
 from ..statistics.comparison import Comparison
-from .contents import AllShown, Picture, Pictures, Shown, example_of, outlines
+from .contents import Picture, Pictures, Sample, Samples, example_of, outlines
 from .provenance import command, facts
 from .summary import (
     Line,
@@ -61,13 +61,13 @@ class Gate(msgspec.Struct, frozen=True):
     """A gate: its text, its result (passed, failed or skipped) and the numbers behind it.
 
     Attributes:
-        asked: the gate as written, if a command has to repeat it; otherwise empty.
+        written: the gate as written, if a command has to repeat it; otherwise empty.
     """
 
     status: str
     gate: str
-    said: str
-    asked: str = ""
+    evidence: str
+    written: str = ""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -78,7 +78,7 @@ class Step(msgspec.Struct, frozen=True):
         command: command that lists the rows behind it; may be empty.
     """
 
-    said: str
+    text: str
     section: str
     command: str = ""
 
@@ -233,7 +233,7 @@ def _of_grid(
     shown = grid.rows[:most]
     if any(row.reaches for row in shown):
         every = [
-            reaches(column, ends=True) for column in zip(*(r.rows for r in shown), strict=True)
+            reaches(column, bounds=True) for column in zip(*(r.rows for r in shown), strict=True)
         ]
         shown = [
             row._replace(reaches=intervals)
@@ -328,7 +328,7 @@ def _figure(line: Line) -> str:
 def _known(said: str, found: list[Section]) -> str:
     """Add the name in other tools to the first number of a sentence, and capitalise "this run"."""
     said = f"T{said[1:]}" if said.startswith("this run ") else said
-    every = [line for section in found for line in section.headline if line.known]
+    every = [line for section in found for line in section.headline if line.alias]
     first = min(every, key=lambda line: said.find(line.title) % (len(said) + 1), default=None)
     return said if first is None else said.replace(first.title, first.called, 1)
 
@@ -361,17 +361,17 @@ class Examples(msgspec.Struct, frozen=True):
     """Worst datums.
 
     Attributes:
-        shown: those with content to show.
+        datums: those with content to show.
     """
 
     table: Table
-    shown: list[Datum]
+    datums: list[Datum]
     notes: list[str]
 
 
 def examples(
     worst: pl.DataFrame,
-    found: AllShown,
+    found: Samples,
     pictures: Pictures | None,
     slices: pl.DataFrame | None = None,
 ) -> Examples:
@@ -409,7 +409,7 @@ def examples(
         id="examples-since" if since else "examples-table",
         searched=len(rows) > 1,
     )
-    notes = [plain(found.lacking)] if found.lacking else []
+    notes = [plain(found.missing)] if found.missing else []
     notes += [plain(note) for note in pictures.notes] if pictures is not None else []
     thumbnails = (None,) * worst.height if pictures is None else pictures.pictures
     shown = [
@@ -422,7 +422,7 @@ def examples(
     return Examples(table, shown, notes)
 
 
-def _datum(one: Shown, why: str, picture: Picture | None) -> Datum:
+def _datum(one: Sample, why: str, picture: Picture | None) -> Datum:
     kind = "" if one.content is None else type(one.content).__name__
     columns = {plain(name): plain(value) for name, value in one.columns.items()}
     name = plain(str(one.datum_id))
@@ -452,7 +452,7 @@ class Counts(msgspec.Struct, frozen=True):
     data: dict[str, Any]
 
     @property
-    def shown(self) -> str:
+    def threshold(self) -> str:
         """The threshold that is shown first."""
         return self.thresholds[self.at]
 
@@ -882,7 +882,7 @@ def _drawn(
     point = operating_point(card)
     links: dict[tuple[str, str], str] = {}
     for i, examples in enumerate(shown, 1):
-        for j, datum in enumerate(examples.shown, 1):
+        for j, datum in enumerate(examples.datums, 1):
             for pair in datum.example_of:
                 actual, predicted = (pair_name(plain, name, side) for side, name in enumerate(pair))
                 links.setdefault((actual, predicted), f"#datum-{i}-{j}")
@@ -897,7 +897,7 @@ def _drawn(
         "interval_charts": [_safe(chart_figure(one)) for one in every if one.kind == "intervals"],
         "counts": counts(card.page_frame("thresholds"), names, point, order),
         "missing_charts": [
-            f"No {_CALLED.get(name, name)}: {why}" for name, why in card.lacking.items()
+            f"No {_CALLED.get(name, name)}: {why}" for name, why in card.missing.items()
         ],
         "point": "" if point is None else f"{point:g}",
         "errors": observed(card, point),

@@ -17,7 +17,7 @@ from ..schemas.errors import OptionError, ResultError, not_installed, unknown
 from ..schemas.wording import option
 from .charts import KINDS, Numbers, Want, differences, drawn, frames_of, leads_of, names_of
 from .tables import layout_of
-from .text import set_apart
+from .text import shorten_distinctly
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -193,7 +193,7 @@ class Plots:
         want = msgspec.structs.replace(_want(self._card), **options)
         charts = drawn(kind, Numbers(self._card.metrics, frames_of(self._card)), base, want)
         if not charts:
-            raise ResultError(_lacking(self._card, kind, options))
+            raise ResultError(_describe_missing(self._card, kind, options))
         return figure_of(charts)
 
 
@@ -202,7 +202,7 @@ def _want(card: Scorecard) -> Want:
     return Want(card.directions, names_of(card), leads_of(card), best_first=first)
 
 
-def _lacking(card: Scorecard, kind: str, given: dict[str, Any]) -> str:
+def _describe_missing(card: Scorecard, kind: str, given: dict[str, Any]) -> str:
     """Return the reason why a run has no such figure, and how to get it."""
     from ..metrics import has
 
@@ -211,7 +211,7 @@ def _lacking(card: Scorecard, kind: str, given: dict[str, Any]) -> str:
         available = Plots(card).kinds
         if kind in available:
             return f"this run has no {kind} plot of {message}."
-    for why in card.lacking.values():
+    for why in card.missing.values():
         if any(why.startswith(f"{name!r}:") for name in KINDS[kind].fills):
             return f"this run has no data to plot {kind}: {why}"
     fills = [name for name in KINDS[kind].fills if has(card.task, name)]
@@ -272,7 +272,7 @@ def _draw(axes: Axes, chart: Chart) -> None:
     x, y = chart.x, chart.y
     axes.set(xlabel=x.title, ylabel=y.title)
     if x.names:
-        names = set_apart(x.names, _NAME)
+        names = shorten_distinctly(x.names, _NAME)
         axes.set_xticks(range(len(names)), names, rotation=45, ha="right", fontsize="small")
         axes.set_xlim(-0.5, len(x.names) - 0.5)
     else:
@@ -281,7 +281,7 @@ def _draw(axes: Axes, chart: Chart) -> None:
         if x.ticks is not None and len(x.ticks) <= _TICKS:
             axes.set_xticks(x.ticks, x.texts or None)
     if y.names:
-        axes.set_yticks(range(len(y.names)), set_apart(y.names, _NAME), fontsize="small")
+        axes.set_yticks(range(len(y.names)), shorten_distinctly(y.names, _NAME), fontsize="small")
         axes.set_ylim(len(y.names) - 0.5, -0.5)
         for place, text in enumerate(y.after):
             axes.annotate(
@@ -300,7 +300,7 @@ def _draw(axes: Axes, chart: Chart) -> None:
     if legend:
         axes.legend(
             [tuple(artists) for artists in reversed(legend.values())],
-            set_apart(reversed(legend), _NAME),
+            shorten_distinctly(reversed(legend), _NAME),
             loc="lower left" if y.names else "upper left",
             bbox_to_anchor=(0, 1) if y.names else (1.01, 1),
             ncols=3 if y.names else 1,

@@ -58,7 +58,7 @@ from .text import (
     latex,
     number,
     plain,
-    set_apart,
+    shorten_distinctly,
     shortened,
     table_of,
     write_frame,
@@ -108,7 +108,7 @@ def show(
     form: str,
     out: IO[str] | None = None,
     *,
-    beside: bool = True,
+    frames: bool = True,
     written: bool = False,
     look: Look = USUAL,
 ) -> None:
@@ -117,7 +117,7 @@ def show(
     Args:
         form: one of :data:`FORMATS`; ``parquet`` writes bytes to the stream's buffer.
         out: default standard output.
-        beside: name the frames other than metrics.
+        frames: name the frames other than metrics.
         written: all frames are already saved in a folder.
         look: order, rows and columns of tables and Markdown.
 
@@ -126,11 +126,11 @@ def show(
     """
     out = sys.stdout if out is None else out
     if form == "table":
-        write_rich(render(card, beside=beside, written=written, look=look), out, wide=look.wide)
+        write_rich(render(card, frames=frames, written=written, look=look), out, wide=look.wide)
         if out.isatty():
             write_rich(Text(card.cite, style="dim"), out, wide=True)
     elif form == "markdown":
-        write_text(markdown(card, beside=beside, written=written, look=look), out)
+        write_text(markdown(card, frames=frames, written=written, look=look), out)
     else:
         show_frame(card.metrics, form, out, card=card)
 
@@ -212,7 +212,7 @@ def write_rich(renderable: RenderableType, out: IO[str], *, wide: bool = False) 
 
 
 def render(
-    card: Scorecard, *, beside: bool = True, written: bool = False, look: Look = USUAL
+    card: Scorecard, *, frames: bool = True, written: bool = False, look: Look = USUAL
 ) -> RenderableType:
     """Return all lines of a scorecard: headline, labels and slices per label key, then notes."""
     parts: list[RenderableType] = [Text(summary_heading(card), style="bold")]
@@ -229,7 +229,7 @@ def render(
         for kind, note in ordered_notes(card):
             notes.add_row(f"{kind}:", Text(plain(note)))
         parts.append(notes)
-    if beside and (line := also_made(card, written=written)):
+    if frames and (line := also_made(card, written=written)):
         parts += [*([] if card.notes else [Text("")]), Text(line)]
     return Group(*parts)
 
@@ -365,7 +365,7 @@ class _Fitted:
             others = sum(width + 2 for k, width in enumerate(named) if k != i)
             named[i] = max(1, min(named[i], left - others))
         cut = [
-            set_apart(column, width, _CUT, cell_len)
+            shorten_distinctly(column, width, _CUT, cell_len)
             for column, width in zip(zip(*names, strict=True), named, strict=True)
         ]
         table = Grid_(box=None, show_edge=False, pad_edge=False, header_style="bold")

@@ -18,10 +18,11 @@ from . import text
 from .tables import (
     USUAL,
     Grid,
+    Listed,
     Look,
     Number,
     Row,
-    Shown,
+    alias_of,
     arranged,
     at_k,
     by_threshold,
@@ -34,7 +35,6 @@ from .tables import (
     exact_layout,
     first_end,
     getting,
-    known_as,
     label_grid,
     layout_of,
     most_thresholds,
@@ -49,7 +49,7 @@ from .tables import (
     titled,
     with_more,
 )
-from .text import UNDEFINED, amount, escaped, number, plain, set_apart
+from .text import UNDEFINED, amount, escaped, number, plain, shorten_distinctly
 from .verdicts import title_of
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 # The confusion matrix as a grid to look at.
 
-_SPOTS = 3
+_MAX_THRESHOLDS = 3
 
 
 def confusion_grids(card: Scorecard, key: str | None, *, wide: bool = False) -> list[Grid]:
@@ -72,7 +72,7 @@ def confusion_grids(card: Scorecard, key: str | None, *, wide: bool = False) -> 
     overall = frame.filter(pl.col("slice").is_null())
     if not overall.height:
         return []
-    by_thresholds = by_threshold(overall, most_thresholds(card, _SPOTS, wide=wide))
+    by_thresholds = by_threshold(overall, most_thresholds(card, _MAX_THRESHOLDS, wide=wide))
     named = _named(names_of(card.labels, key))
     grids = []
     for rows, at in by_thresholds:
@@ -116,12 +116,12 @@ class Line(msgspec.Struct, frozen=True):
     reach: str = ""
     row: dict[str, Any] = {}
     counted: bool = False
-    known: str = ""
+    alias: str = ""
 
     @property
     def called(self) -> str:
         """Return the name in other tools with that of this one, for readers of pages."""
-        return f"{self.known} ({self.title})" if self.known else self.title
+        return f"{self.alias} ({self.title})" if self.alias else self.title
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -191,7 +191,7 @@ def coco_numbers(card: Scorecard) -> list[tuple[str, Number]]:
             f" {', '.join(map(repr, keys))}."
         )
     entries = exact_layout(card.task, card.dialect).headline
-    lines, _ = _headline(card, rows, entries, Shown(), rest=False)
+    lines, _ = _headline(card, rows, entries, Listed(), rest=False)
     return [(line.title, line.value) for line in lines]
 
 
@@ -204,9 +204,9 @@ def _section(card: Scorecard, rows: pl.DataFrame, key: str | None, *, wide: bool
     layout = layout_of(card.task, card.dialect)
     overall = rows.filter(pl.col("slice").is_null())
     aggregates = overall.filter(pl.col("label_value").is_null())
-    shown = Shown()
-    headline, undefined = _headline(card, aggregates, layout.headline, shown, wide=wide)
-    tables = [grid for spread in layout.tables if (grid := spread_grid(aggregates, spread, shown))]
+    listed = Listed()
+    headline, undefined = _headline(card, aggregates, layout.headline, listed, wide=wide)
+    tables = [grid for spread in layout.tables if (grid := spread_grid(aggregates, spread, listed))]
     tables += confusion_grids(card, key, wide=wide)
     per_label = overall.filter(pl.col("label_value").is_not_null())
     if card.options.metrics is not None:
@@ -216,7 +216,7 @@ def _section(card: Scorecard, rows: pl.DataFrame, key: str | None, *, wide: bool
         msgspec.structs.replace(line, reach=reach)
         for line, reach in zip(headline, every, strict=True)
     ]
-    labels = label_grid(card, per_label, key, shown, wide=wide)
+    labels = label_grid(card, per_label, key, listed, wide=wide)
     sliced = pl.col("slice").is_not_null()
     of_all = rows.filter(sliced, pl.col("label_value").is_null())
     # Tables of slices by label have only metrics without an aggregate, by name or by layout.
@@ -232,11 +232,11 @@ def _section(card: Scorecard, rows: pl.DataFrame, key: str | None, *, wide: bool
         for some, by_label in ((of_all, False), (by_label_rows, True))
         if (
             grid := slice_grid(
-                card, some.filter(slice=name), name, shown, by_label=by_label, wide=wide
+                card, some.filter(slice=name), name, listed, by_label=by_label, wide=wide
             )
         )
     ]
-    unshown = shown.unshown(rows)
+    unshown = listed.unshown(rows)
     return Section(key, headline, tables, labels, slices, undefined, unshown)
 
 
@@ -267,7 +267,7 @@ def lead(card: Scorecard) -> Line | None:
     rows = rows.filter(pl.col("label_key").eq_missing(pl.lit(key, pl.String)))
     aggregates = rows.filter(pl.col("label_value").is_null())
     layout = layout_of(card.task, card.dialect)
-    lines, _ = _headline(card, aggregates, layout.headline, Shown())
+    lines, _ = _headline(card, aggregates, layout.headline, Listed())
     if not lines:
         row = rows.row(0, named=True)
         title = f"{title_of(row)} of {row['label_value']}"
@@ -283,7 +283,7 @@ def _headline(
     card: Scorecard,
     rows: pl.DataFrame,
     entries: tuple[Entry, ...],
-    shown: Shown,
+    listed: Listed,
     *,
     rest: bool = True,
     wide: bool = False,
@@ -292,25 +292,25 @@ def _headline(
     undefined: dict[str, list[str]] = {}
     counts = counting(card)
 
-    def add(row: dict[str, Any], title: str, note: str = "", known: str = "") -> None:
+    def add(row: dict[str, Any], title: str, note: str = "", alias: str = "") -> None:
         part = coverage(row)
         message = ", ".join(filter(None, (note, part and f"{part} scored")))
         whole_number = row["metric"] in counts
-        lines.append(Line(title, row["value"], message, "", row, whole_number, known))
+        lines.append(Line(title, row["value"], message, "", row, whole_number, alias))
         if row["value"] is None:
             undefined.setdefault(row["reason"] or "undefined", []).append(title)
 
     for entry in entries:
         selected = chosen(rows, entry)
-        shown.take(selected)
+        listed.take(selected)
         for row in selected.iter_rows(named=True):
-            add(row, titled(entry, row), known=known_as(entry, row))
+            add(row, titled(entry, row), alias=alias_of(entry, row))
     placed = {entry.metric for entry in entries} | spread_metrics(card)
     for metric in others(card, rows, placed) if rest else ():
         some = rows.filter(pl.col("metric") == metric)
         rows_of = whole(some, ("area", "max_detections", "parameters"))
         for spot, note in by_threshold(rows_of, most_thresholds(card, wide=wide)):
-            shown.take(spot)
+            listed.take(spot)
             words = distinguishing_words(spot)
             for row in spot.iter_rows(named=True):
                 parts = (at_k(row["metric"], row["k"]), row["statistic"], row["average"])
@@ -427,13 +427,13 @@ def also_made(card: Scorecard, *, written: bool = False) -> str:
     return f"also made: {frames}; print one with --frame{rest}" if frames else ""
 
 
-def unnumbered(card: Scorecard, shown: bool) -> str:
+def unnumbered(card: Scorecard, has_numbers: bool) -> str:
     """Return the text shown if there are no numbers; otherwise empty.
 
     Args:
-        shown: there are numbers or tables.
+        has_numbers: there are numbers or tables.
     """
-    if shown:
+    if has_numbers:
         return ""
     return "numbers are in the frames below" if made(card) else "no numbers"
 
@@ -505,9 +505,9 @@ def row_counts(rows: dict[str, int], name: str) -> str:
     return f" ({rows[name]} row{'s' if rows[name] != 1 else ''})" if name in rows else ""
 
 
-def headed(section: Section, found: Sequence[Section]) -> bool:
+def headed(section: Section, sections: Sequence[Section]) -> bool:
     """Return True if a section needs its label key as title: one of several, or not the default."""
-    keys = sum(one.label_key is not None for one in found)  # custom metrics have none
+    keys = sum(one.label_key is not None for one in sections)  # custom metrics have none
     return section.label_key is not None and (keys > 1 or section.label_key != DEFAULT_LABEL_KEY)
 
 
@@ -519,7 +519,7 @@ def _first_rows(card: Scorecard, grid: Grid, at: int = 0) -> str:
         return ""
     rows = ordered(card, grid, grid.columns[at].lower()).rows[:_NAMED]
     rows = [row for row in rows if row.numbers[at] is not None]
-    names = set_apart((plain(" ".join(row.names)) for row in rows), _NAME_WIDTH)
+    names = shorten_distinctly((plain(" ".join(row.names)) for row in rows), _NAME_WIDTH)
     first_rows = [
         f"{name} {cells(grid, row)[at]}"
         + (f" ({row.support})" if at == 0 and isinstance(row.support, str) else "")
@@ -529,12 +529,12 @@ def _first_rows(card: Scorecard, grid: Grid, at: int = 0) -> str:
 
 
 def markdown(
-    card: Scorecard, *, beside: bool = True, written: bool = False, look: Look = USUAL
+    card: Scorecard, *, frames: bool = True, written: bool = False, look: Look = USUAL
 ) -> str:
     """Return headline, per-label table and slices as Markdown.
 
     Args:
-        beside: name the frames other than metrics.
+        frames: name the frames other than metrics.
         written: all frames are already saved in a folder.
         look: order and number of rows; all rows unless it sets a number.
     """
@@ -555,7 +555,7 @@ def markdown(
     if empty := unnumbered(card, bool(all_sections)):
         parts.append(empty)
     parts += [f"- {kind}: {escaped(note)}" for kind, note in ordered_notes(card)]
-    if beside and (line := also_made(card, written=written)):
+    if frames and (line := also_made(card, written=written)):
         parts.append(f"- {escaped(line)}")
     parts.append(f"- cite: {text.code(card.cite)}")
     return "\n\n".join(parts).replace("\n\n- ", "\n- ") + "\n"

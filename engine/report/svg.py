@@ -15,7 +15,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from ..schemas.display import COLOURS, Areas, Band, Chart, Line, Mark, Points, Scale, Texts
-from .text import set_apart
+from .text import shorten_distinctly
 
 _WIDTH = 480
 _TALL = 250
@@ -183,7 +183,7 @@ def _axes(
     parts = [_text(4, 14, y.title or x.title, room=_WIDTH - 8)]
     grid = ""
     if y.names:
-        shown = set_apart(y.names, left - 10, _cut, _wide)
+        shown = shorten_distinctly(y.names, left - 10, _cut, _wide)
         for n, name in enumerate(y.names):
             parts.append(_text(4, up(n) + 4, name, shown=shown[n]))
         parts += [
@@ -195,7 +195,7 @@ def _axes(
         parts += [_text(left - 6, up(v) + 4, shortest(v), anchor="end") for v in ticks(y)]
     if x.names:
         room = top - 28 if turned else across(1) - across(0) - 4
-        shown = set_apart(x.names, room, _cut, _wide)
+        shown = shorten_distinctly(x.names, room, _cut, _wide)
         for n, name in enumerate(x.names):
             at = across(n)
             if turned:

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 # Thresholds of a table: all if they are few, otherwise the ones nearest 0.5.
 
-SPOTS = 6
+MAX_THRESHOLDS = 6
 """Maximum number of pairs of thresholds for which all are shown."""
 EVERY = 1 << 30
 _COLUMNS = ("iou_threshold", "score_threshold")
 _WORDS = {"iou_threshold": "IoU", "score_threshold": "score"}
 
 
-def by_threshold(rows: pl.DataFrame, most: int = SPOTS) -> list[tuple[pl.DataFrame, str]]:
+def by_threshold(rows: pl.DataFrame, most: int = MAX_THRESHOLDS) -> list[tuple[pl.DataFrame, str]]:
     """Split a metric's rows by threshold, or keep only the one nearest 0.5 if there are many.
 
     Args:
@@ -53,7 +53,7 @@ def by_threshold(rows: pl.DataFrame, most: int = SPOTS) -> list[tuple[pl.DataFra
     ]
 
 
-def most_thresholds(card: Scorecard, most: int = SPOTS, *, wide: bool) -> int:
+def most_thresholds(card: Scorecard, most: int = MAX_THRESHOLDS, *, wide: bool) -> int:
     """Return the maximum number of pairs of thresholds for which all are shown."""
     return EVERY if wide and card.options.score_thresholds is not None else most
 
@@ -86,7 +86,7 @@ def _at_one_spot(rows: pl.DataFrame) -> tuple[pl.DataFrame, str]:
 
 ROW = "row of the frame"
 """Column with the row index, used while sections are built."""
-_APART = {
+_NOUNS = {
     "score_threshold": "score threshold",
     "iou_threshold": "IoU threshold",
     "area": "area",
@@ -106,7 +106,7 @@ def numbered(rows: pl.DataFrame) -> pl.DataFrame:
     return rows.with_row_index(ROW)
 
 
-class Shown:
+class Listed:
     """Collector of the rows that tables and lines show."""
 
     def __init__(self) -> None:
@@ -153,7 +153,7 @@ def _differing(left: pl.DataFrame, there: pl.DataFrame) -> str:
             continue
         slices = some["slice"].unique(maintain_order=True).drop_nulls()
         word = word or ", ".join(f"{name} x label" for name in slices)
-        more = [more for column in _APART if (more := _more(some, like, column))]
+        more = [more for column in _NOUNS if (more := _more(some, like, column))]
         if like.height:
             word += f": {', '.join(more) or 'other combinations'}"
         parts.append(word)
@@ -165,9 +165,9 @@ def _more(left: pl.DataFrame, there: pl.DataFrame, column: str) -> str:
     more = left[column].drop_nulls().unique(maintain_order=True)
     more = more.filter(~more.is_in(there[column].unique().implode()))
     if column in _BY_NAME and 0 < more.len() <= _NAMED:
-        return f"{_APART[column]} {', '.join(more)}"
+        return f"{_NOUNS[column]} {', '.join(more)}"
     n = more.len()
-    return f"{n} more {_APART[column]}{'s' if n > 1 else ''}" if n else ""
+    return f"{n} more {_NOUNS[column]}{'s' if n > 1 else ''}" if n else ""
 
 
 # Display settings of tables: order, number of rows, number of columns.
@@ -450,7 +450,7 @@ class Grid(msgspec.Struct, frozen=True):
 
 
 def label_grid(
-    card: Scorecard, rows: pl.DataFrame, key: str | None, shown: Shown, *, wide: bool = False
+    card: Scorecard, rows: pl.DataFrame, key: str | None, listed: Listed, *, wide: bool = False
 ) -> Grid | None:
     """Return the table of labels, the worst first.
 
@@ -464,7 +464,7 @@ def label_grid(
 
     entries = layout_of(card.task, card.dialect).label_columns
     titles = ("label", "name") if names else ("label",)
-    grid = _grid(card, rows, entries, {"label_value": named}, titles, shown, wide=wide)
+    grid = _grid(card, rows, entries, {"label_value": named}, titles, listed, wide=wide)
     return None if grid is None else ordered(card, grid, VALUE)
 
 
@@ -486,7 +486,7 @@ def slice_grid(
     card: Scorecard,
     rows: pl.DataFrame,
     name: str,
-    shown: Shown,
+    listed: Listed,
     *,
     by_label: bool = False,
     wide: bool = False,
@@ -503,10 +503,10 @@ def slice_grid(
 
     if by_label:
         by = {"slice_value": named, "label_value": named}
-        grid = _grid(card, rows, (), by, (name, "label"), shown, wide=wide)
+        grid = _grid(card, rows, (), by, (name, "label"), listed, wide=wide)
     else:
         entries = layout_of(card.task, card.dialect).slice_columns
-        grid = _grid(card, rows, entries, {"slice_value": named}, (name,), shown, wide=wide)
+        grid = _grid(card, rows, entries, {"slice_value": named}, (name,), listed, wide=wide)
     return None if grid is None else ordered(card, grid, VALUE)
 
 
@@ -573,7 +573,7 @@ def _grid(
     entries: tuple[Entry, ...],
     keys: Mapping[str, Callable[[Any], tuple[str, ...]]],
     names: tuple[str, ...],
-    shown: Shown,
+    listed: Listed,
     *,
     wide: bool,
 ) -> Grid | None:
@@ -595,7 +595,7 @@ def _grid(
         grid_columns += columns[:most]
         hidden += len(columns[most:])
         for _, _, part in columns[most:]:
-            shown.take(part)
+            listed.take(part)
     spread = spread_metrics(card)
     placed = {entry.metric for entry in entries}
     metrics_at: dict[str, list[str]] = {"": sorted(placed)} if grid_columns else {}
@@ -603,7 +603,7 @@ def _grid(
         some = whole(rows.filter(pl.col("metric") == metric), (*_SETTLED, "average"))
         if metric in spread:
             hidden += some["statistic"].n_unique()
-            shown.take(some)
+            listed.take(some)
             continue
         every = by_threshold(some, most_thresholds(card, wide=wide))
         for spot, at in every:
@@ -623,7 +623,7 @@ def _grid(
         return None
     column_rows: list[dict[tuple[Any, ...], dict[str, Any]]] = []
     for _, _, part in grid_columns:
-        shown.take(part)
+        listed.take(part)
         every_row = part.iter_rows(named=True)
         column_rows.append({tuple(row[name] for name in by): row for row in every_row})
     lines = []
@@ -681,20 +681,20 @@ def _with_reaches(rows: list[Row]) -> list[Row]:
     ]
 
 
-def reaches(rows: Sequence[dict[str, Any] | None], *, ends: bool = False) -> list[str]:
+def reaches(rows: Sequence[dict[str, Any] | None], *, bounds: bool = False) -> list[str]:
     """Format the intervals of a column: ``± 0.0120``, or both bounds of all if any is asymmetric.
 
     Args:
-        ends: always both bounds.
+        bounds: always both bounds.
     """
     defined = [one for one in rows if one is not None and None not in (one["lower"], one["upper"])]
-    even = not ends and all(
+    even = not bounds and all(
         abs((one["lower"] + one["upper"]) / 2 - one["value"])
         <= _MIDDLE * (one["upper"] - one["lower"]) / 2
         for one in defined
     )
 
-    def said(row: dict[str, Any] | None) -> str:
+    def format_interval(row: dict[str, Any] | None) -> str:
         if row is None or None in (row["lower"], row["upper"]):
             return ""
         value, lower, upper = row["value"], row["lower"], row["upper"]
@@ -703,7 +703,7 @@ def reaches(rows: Sequence[dict[str, Any] | None], *, ends: bool = False) -> lis
             return f"± {fixed((upper - lower) / 2, digits)}"
         return f"[{fixed(lower, digits, ',')}, {fixed(upper, digits, ',')}]"
 
-    return [said(row) for row in rows]
+    return [format_interval(row) for row in rows]
 
 
 _MIDDLE = 0.1  # maximum offset from an interval's middle, relative to half its length
@@ -722,12 +722,12 @@ def spread_metrics(card: Scorecard) -> set[str]:
     return {spread.metric for spread in layout_of(card.task, card.dialect).tables}
 
 
-def spread_grid(rows: pl.DataFrame, spread: Spread, shown: Shown) -> Grid | None:
+def spread_grid(rows: pl.DataFrame, spread: Spread, listed: Listed) -> Grid | None:
     """Make a table of a metric by one column, with one column per statistic; None without rows."""
     some = rows.filter(pl.col("metric") == spread.metric)
     if not some.height:
         return None
-    shown.take(some)
+    listed.take(some)
     statistics = some["statistic"].unique(maintain_order=True).to_list()
     numbers: dict[float, dict[str | None, Number]] = {}
     support: dict[float, int] = {}
@@ -783,15 +783,15 @@ def chosen(rows: pl.DataFrame, entry: Entry) -> pl.DataFrame:
     return selected if entry.cap == EACH else whole(selected, ("max_detections",))
 
 
-def known_as(entry: Entry, row: dict[str, Any]) -> str:
+def alias_of(entry: Entry, row: dict[str, Any]) -> str:
     """Return the name of a number in other tools; empty without one."""
-    if not entry.known:
+    if not entry.alias:
         return ""
     iou_thresholds = json.loads(row["parameters"] or "{}").get("iou_thresholds") or [0.0]
     percents = {"low": 100 * iou_thresholds[0], "high": 100 * iou_thresholds[-1], "percent": 0.0}
     if row["iou_threshold"] is not None:
         percents["percent"] = 100 * row["iou_threshold"]
-    return entry.known.format(**{name: round(value, 4) for name, value in percents.items()})
+    return entry.alias.format(**{name: round(value, 4) for name, value in percents.items()})
 
 
 def titled(entry: Entry, row: dict[str, Any]) -> str:
@@ -842,12 +842,12 @@ def distinguishing_words(rows: pl.DataFrame) -> dict[str | None, list[str]]:
     }
 
 
-def others(card: Scorecard, rows: pl.DataFrame, shown: set[str]) -> list[str]:
+def others(card: Scorecard, rows: pl.DataFrame, names: set[str]) -> list[str]:
     """Return the metrics that the layout does not contain, the primary ones first."""
     present = rows["metric"].unique(maintain_order=True).to_list()
     ordered = [name for name in card.primary if name in present]
     ordered += [name for name in present if name not in ordered]
-    return [name for name in ordered if name not in shown]
+    return [name for name in ordered if name not in names]
 
 
 def at_k(metric: str, k: int | None) -> str:

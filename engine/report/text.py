@@ -46,7 +46,7 @@ def shortened(text: str, room: float, measure: Measure = len) -> str:
     return text + "…"
 
 
-def set_apart(
+def shorten_distinctly(
     texts: Iterable[str], room: float, cut: Cut = shortened, measure: Measure = len
 ) -> list[str]:
     """Shorten texts; those that would look alike show the first part in which they differ.
@@ -339,20 +339,20 @@ def as_json(parts: Mapping[str, Any]) -> str:
 
 
 def write_frame(
-    frame: pl.DataFrame, form: str, out: IO[str], name: str, beside: Mapping[str, Any]
+    frame: pl.DataFrame, form: str, out: IO[str], name: str, extra: Mapping[str, Any]
 ) -> None:
     """Write all rows of a frame. Markdown and tables omit empty columns.
 
     Args:
         form: one of :data:`FORMATS`.
         name: key of the rows in JSON.
-        beside: further parts of the JSON.
+        extra: further parts of the JSON.
 
     Raises:
         OptionError: no such format, or bytes for a terminal.
     """
     if form == "json":
-        write_text(as_json({name: frame, **beside}), out)
+        write_text(as_json({name: frame, **extra}), out)
     elif form == "csv":
         write_text(frame.write_csv(), out)
     elif form == "markdown":

@@ -37,7 +37,7 @@ from ..schemas.results import FAILED, METRICS, PASSED, SKIPPED
 from ..statistics.sequences import Change
 from .page import ARROWS, MOST_BYTES, environment, look
 from .svg import figure
-from .text import UNDEFINED, aligned, interval, number, plain, set_apart, signed
+from .text import UNDEFINED, aligned, interval, number, plain, shorten_distinctly, signed
 from .verdicts import BETTER, WORSE
 
 MOST_POINTS = 1200
@@ -216,7 +216,7 @@ def _axis(trend: Trend, ticks: int = 4) -> Scale:
     places = sorted({round(i * (n - 1) / (ticks - 1)) for i in range(ticks)}) if n > 1 else [0]
     names = [plain(trend.nights[i].name) for i in places]
     positions = [trend.x[i] for i in places]
-    return Scale("night", trend.x[0], trend.x[-1], positions, set_apart(names, 12))
+    return Scale("night", trend.x[0], trend.x[-1], positions, shorten_distinctly(names, 12))
 
 
 def chart(trend: Trend, one: Series) -> Chart:

@@ -10,7 +10,7 @@ import msgspec
 import polars as pl
 
 from ..ingest.problems import count_of
-from ..schemas.option_values import wanted
+from ..schemas.option_values import parse_intervals
 from ..scorecard.lookup import KEYS
 from ..statistics.comparing import count_tests
 from ..statistics.paired import too_few
@@ -234,7 +234,7 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
     words = f"{name} {of_a} against {of_b} ({', '.join(reach)})."  # the sentence names run a first
     if row["p"] <= 1 - comparison.level and comparison.adjust != "none":
         unsure = f"but not significantly among {many:,} numbers"
-        asked = wanted(comparison.options)
+        asked = parse_intervals(comparison.options)
         assert asked is not None
         if (
             comparison.test == RANDOMISATION

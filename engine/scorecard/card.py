@@ -123,7 +123,7 @@ class Scorecard:
             "_providers": None,
             "_exports": {},
             "_given_exports": {},
-            "_page": Paged(page, self._page.lacking),
+            "_page": Paged(page, self._page.missing),
             "_make_page": Paged,
             "tallied": None,
             "_run": self.run,
@@ -195,7 +195,7 @@ class Scorecard:
             self._made[name] = provider() if provider else empty_frame(name, label=label)
         return self._made[name]
 
-    def asked_frame(self, name: str) -> pl.DataFrame:
+    def require_frame(self, name: str) -> pl.DataFrame:
         """Return an output frame that the run requested.
 
         Raises:
@@ -269,15 +269,15 @@ class Scorecard:
     def _page(self) -> Paged:
         """Providers of the frames used by the report."""
         page = self._make_page()
-        return Paged(dict(page.makers), dict(page.lacking))
+        return Paged(dict(page.makers), dict(page.missing))
 
     @property
-    def lacking(self) -> Mapping[str, str]:
+    def missing(self) -> Mapping[str, str]:
         """Frames used by the report that this run does not have: why, and how to get them."""
-        return self._page.lacking
+        return self._page.missing
 
     def page_frame(self, name: str) -> pl.DataFrame | None:
-        """Return a frame used by the report; None if this run does not have it: see ``lacking``."""
+        """Return a frame used by the report; None if this run does not have it: see ``missing``."""
         make = self._page.makers.get(name)
         if make is None:
             return None
@@ -285,7 +285,7 @@ class Scorecard:
             frame = make()
         except ResultError as error:
             del self._page.makers[name]
-            self._page.lacking[name] = error.said
+            self._page.missing[name] = error.message
             return None
         self._page.makers[name] = frame.clone
         return frame
@@ -306,52 +306,52 @@ class Scorecard:
     @property
     def curves(self) -> pl.DataFrame:
         """Curves, one row per point; ResultError if no requested metric produces them."""
-        return self.asked_frame("curves")
+        return self.require_frame("curves")
 
     @property
     def examples(self) -> pl.DataFrame:
         """Cells of the detailed curves, with examples."""
-        return self.asked_frame("examples")
+        return self.require_frame("examples")
 
     @property
     def confusion(self) -> pl.DataFrame:
         """Sparse confusion counts."""
-        return self.asked_frame("confusion")
+        return self.require_frame("confusion")
 
     @property
     def outcomes(self) -> pl.DataFrame:
         """One row per prediction or missed ground truth."""
-        return self.asked_frame("outcomes")
+        return self.require_frame("outcomes")
 
     @property
     def errors(self) -> pl.DataFrame:
         """Wrong predictions and missed objects."""
-        return self.asked_frame("errors")
+        return self.require_frame("errors")
 
     @property
     def label_errors(self) -> pl.DataFrame:
         """Ground truths that are likely wrong, and objects that are likely missing from them."""
-        return self.asked_frame("label_errors")
+        return self.require_frame("label_errors")
 
     @property
     def per_datum(self) -> pl.DataFrame:
         """One row per datum, metric, statistic and k."""
-        return self.asked_frame("per_datum")
+        return self.require_frame("per_datum")
 
     @property
     def limits(self) -> pl.DataFrame:
         """Bounds: how far each number could move under choices that the tables do not specify."""
-        return self.asked_frame("limits")
+        return self.require_frame("limits")
 
     @property
     def to_label(self) -> pl.DataFrame:
         """Judged rows that people should label next, then those labelled already."""
-        return self.asked_frame("to_label")
+        return self.require_frame("to_label")
 
     @property
     def spread(self) -> pl.DataFrame:
         """Differences of each number between the groups of a slice column."""
-        return self.asked_frame("spread")
+        return self.require_frame("spread")
 
     def value(self, metric: str, **filters: Any) -> float | None:
         """Return one number of the metrics frame; None if it is undefined.

@@ -10,7 +10,7 @@ import polars as pl
 
 from ..metrics import registry
 from ..schemas.errors import ResultError, did_you_mean, unknown
-from ..schemas.option_values import Asked, parse_metric
+from ..schemas.option_values import ParsedMetric, parse_metric
 from ..schemas.results import METRICS
 from ..schemas.wording import option
 
@@ -176,19 +176,19 @@ def chosen_rows(
     return whole(rows, tuple(name for name in _PREFERENCES if name not in settled))
 
 
-def _spelled(metric: str, choices: Sequence[str]) -> Asked:
+def _spelled(metric: str, choices: Sequence[str]) -> ParsedMetric:
     """Resolve a metric name or alias among the metrics of a scorecard.
 
     Raises:
         OptionError: the text after ``@`` is not a cut-off.
     """
     if metric in choices:
-        return Asked(metric)
+        return ParsedMetric(metric)
     asked = parse_metric(metric)
     if asked.metric in choices:
         return asked
     candidates = {(one.name, k) for one, k in registry.everywhere(metric) if one.name in choices}
-    return Asked(*candidates.pop()) if len(candidates) == 1 else asked
+    return ParsedMetric(*candidates.pop()) if len(candidates) == 1 else asked
 
 
 def _by_value(filters: Mapping[str, Any], labels: pl.DataFrame) -> dict[str, Any]:
@@ -219,7 +219,7 @@ def _by_value(filters: Mapping[str, Any], labels: pl.DataFrame) -> dict[str, Any
 def no_such_column(name: str) -> str:
     """Return the message for an unknown filter column, with suggestions."""
     columns = (*KEYS, "label_name")
-    message = unknown("column to choose a number by", name, columns).said
+    message = unknown("column to choose a number by", name, columns).message
     parts = [column for column in columns if name.casefold() in column.split("_")]
     if parts and "Did you mean" not in message:
         return f"{message} Did you mean {' or '.join(map(repr, parts))}?"

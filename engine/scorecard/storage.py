@@ -39,11 +39,11 @@ class Paged(msgspec.Struct, frozen=True):
 
     Attributes:
         makers: frame -> provider.
-        lacking: frame -> why it is missing, and how to get it.
+        missing: frame -> why it is missing, and how to get it.
     """
 
     makers: dict[str, Callable[[], pl.DataFrame]] = {}
-    lacking: dict[str, str] = {}
+    missing: dict[str, str] = {}
 
 
 class FrameFile:
@@ -98,7 +98,7 @@ RUN_FILE = "run.json"
 TALLY_FILE = "tally.zip"
 OWN_FILE = "own.tally.zip"
 """Tally of the values of own metrics."""
-"""Tally of a run, for comparisons and searches; omitted if larger than ``Tuning.kept_bytes``."""
+"""Tally of a run, for comparisons and searches; omitted if larger than ``Tuning.tally_bytes``."""
 LABELS_FILE = "labels.parquet"
 PAGE = "page_"
 """Prefix of the files with the report's frames."""
@@ -477,7 +477,7 @@ def _fill(card: Scorecard, folder: Path) -> None:
     if card.tallied is not None:
         tally = folder / TALLY_FILE
         stored.save(card.tallied.tallies, tally, fingerprint=card.tallied.plan.fingerprint)
-        if tally.stat().st_size > tuning().kept_bytes:
+        if tally.stat().st_size > tuning().tally_bytes:
             tally.unlink()
         else:
             keep(TALLY_FILE, lambda path: None)
@@ -506,7 +506,7 @@ def _fill(card: Scorecard, folder: Path) -> None:
         "directions": card.directions,
         "read": card.read,
         "read_files": card.files,
-        "lacking": card.lacking,
+        "lacking": card.missing,
         "cite": card.cite,
         "command": command(card.task, card.options, card.run.get("inputs", {})),
         "files": dict(files),

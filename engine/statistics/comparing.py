@@ -18,7 +18,7 @@ from ..ingest.problems import count_of, listing
 from ..kernels.datums import hash_codes
 from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY
-from ..schemas.option_values import FEW_CLUSTERS, Wanted
+from ..schemas.option_values import FEW_CLUSTERS, Intervals
 from ..schemas.wording import option
 from ..scorecard.lookup import KEYS
 from ..tallies.datums import Cells
@@ -243,7 +243,7 @@ class Compared(msgspec.Struct, frozen=True):
 
 
 def notes_of(
-    comparison: Compared, interval_options: Wanted, adjust: str, *, drawn: bool
+    comparison: Compared, interval_options: Intervals, adjust: str, *, drawn: bool
 ) -> list[str]:
     """Return notes on omitted numbers and datums, and on reasons why few differences can be found.
 
@@ -303,7 +303,7 @@ def notes_of(
 
 def compare_runs(
     runs: Mapping[str, Tallied],
-    interval_options: Wanted,
+    interval_options: Intervals,
     *,
     directions: Mapping[str, str],
     common: bool,
@@ -556,7 +556,7 @@ def pair(
     first: Numbers,
     second: Numbers,
     mixed: tuple[pl.DataFrame, Array] | None,
-    interval_options: Wanted,
+    interval_options: Intervals,
     *,
     recentred: bool = False,
 ) -> tuple[pl.DataFrame, list[str], list[str], int]:
@@ -677,7 +677,7 @@ def coverage_of(
 
 def with_shares(
     rows: pl.DataFrame,
-    interval_options: Wanted,
+    interval_options: Intervals,
     runs: tuple[Tallied, Tallied],
     codes: tuple[Array, Array],
     slices: Slices | None,
@@ -794,7 +794,7 @@ def _by_delong(
     rows: pl.DataFrame,
     runs: tuple[Tallied, Tallied],
     codes: tuple[Array, Array],
-    interval_options: Wanted,
+    interval_options: Intervals,
 ) -> tuple[Array, Array, Array]:
     """Return p of DeLong's paired test, its standard error and quantile; see :func:`_by_test`."""
     p, se, units = (np.full(rows.height, np.nan) for _ in range(3))
@@ -1010,7 +1010,7 @@ class Margins(msgspec.Struct, frozen=True):
     remark: str = ""
 
 
-def margins(first: Tallied, second: Tallied, differing: int, interval_options: Wanted) -> Margins:
+def margins(first: Tallied, second: Tallied, differing: int, intervals: Intervals) -> Margins:
     """Compute the differences of the numbers of two runs, with bootstrap intervals.
 
     A datum has the same weight in both runs, so that shared datums cancel and others vary
@@ -1022,16 +1022,16 @@ def margins(first: Tallied, second: Tallied, differing: int, interval_options: W
         first: the earlier run.
         second: the run.
         differing: number of shared datums whose ground truths differ.
-        interval_options: settings of the intervals.
+        intervals: settings of the intervals.
     """
     only = answered_by_one(first, second)
     all_codes = shared_codes(first, second)[:2]
     compared = [np.where(left, -1, code) for left, code in zip(only, all_codes, strict=True)]
     common_runs = over_common_values((first, second), compared, skip)
     runs = common_runs or [first, second]
-    drawn = paired_numbers(runs, interval_options, [~left if left.any() else None for left in only])
+    drawn = paired_numbers(runs, intervals, [~left if left.any() else None for left in only])
     same = first.tallies.datums.id.equals(second.tallies.datums.id)
-    rows, *_ = pair(drawn[0], drawn[1], None, interval_options, recentred=not same)
+    rows, *_ = pair(drawn[0], drawn[1], None, intervals, recentred=not same)
     n = 1 + max(int(code.max(initial=-1)) for code in compared)
     slices = Slices(runs[0], compared[0], n, IDENTITY) if same else None
     codes = compared[0], compared[1]
@@ -1046,13 +1046,13 @@ def margins(first: Tallied, second: Tallied, differing: int, interval_options: W
         )
         return a, b
 
-    rows, _ = with_shares(rows, interval_options, (first, second), codes, slices, of_datums)
+    rows, _ = with_shares(rows, intervals, (first, second), codes, slices, of_datums)
     gapped = common_runs is not None or bool(only[0].any() or only[1].any())
     both = (first, second)
     columns = coverage_of(rows, both, all_codes, compared, skip, gapped=gapped)
     return Margins(
         rows.with_columns(columns),
-        interval_options.level,
+        intervals.level,
         _describe_differences(first, second, differing, int(only[1].sum())),
     )
 

@@ -76,9 +76,9 @@ class Comparison:
     @property
     def level(self) -> float:
         """Confidence of the intervals, in (0, 1)."""
-        from ..schemas.option_values import wanted
+        from ..schemas.option_values import parse_intervals
 
-        requested = wanted(self.options)
+        requested = parse_intervals(self.options)
         assert requested is not None
         return requested.level
 

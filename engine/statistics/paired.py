@@ -18,7 +18,7 @@ from ..evaluation.summary import Computed, Tallied
 from ..ingest.problems import MANY, Note
 from ..schemas.arrays import Array
 from ..schemas.errors import InputError, OptionError, unknown
-from ..schemas.option_values import Wanted
+from ..schemas.option_values import Intervals
 from ..schemas.results import ESTIMATES
 from ..schemas.tuning import tuning
 from ..schemas.wording import option
@@ -516,7 +516,7 @@ class _Visitor:
 
 
 def paired_numbers(
-    runs: Sequence[Tallied], interval_options: Wanted, within: Sequence[Array | None]
+    runs: Sequence[Tallied], interval_options: Intervals, within: Sequence[Array | None]
 ) -> list[Numbers]:
     """Compute all numbers of runs in resamples in which a datum occurs as often in each run.
 

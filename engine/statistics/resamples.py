@@ -24,7 +24,7 @@ from ..metrics.registry import Metric
 from ..metrics.thresholds import Curve
 from ..progress import counting
 from ..schemas.arrays import Array
-from ..schemas.option_values import FEW_CLUSTERS, LEAST_DRAWS, Wanted
+from ..schemas.option_values import FEW_CLUSTERS, LEAST_DRAWS, Intervals
 from ..schemas.tuning import tuning
 from ..schemas.wording import option
 from ..scratch import local
@@ -556,7 +556,7 @@ class Estimates:
     """
 
     def __init__(
-        self, plan: Plan, tallies: Any, interval_options: Wanted, threads: Threads
+        self, plan: Plan, tallies: Any, interval_options: Intervals, threads: Threads
     ) -> None:
         self._drawing = Drawing(plan, tallies, threads)
         self._given = interval_options
@@ -963,7 +963,7 @@ def in_every_draw(
     tallies: Any,
     view: Any,
     threads: Threads,
-    interval_options: Wanted,
+    interval_options: Intervals,
     see: Callable[[int, tuple[Curve, Curve]], None],
 ) -> None:
     """Call ``see`` with the curves of every resample.
@@ -1002,7 +1002,7 @@ def in_every_draw(
 def interval(
     drawn: Array,
     point: Array,
-    interval_options: Wanted,
+    interval_options: Intervals,
     units: float,
     method: str = "percentile",
     range: tuple[float, float] = (-np.inf, np.inf),

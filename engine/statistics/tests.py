@@ -12,7 +12,7 @@ from ..evaluation.summary import Computed, Tallied
 from ..metrics.registry import Metric
 from ..schemas.arrays import Array
 from ..schemas.errors import ResultError
-from ..schemas.option_values import Wanted
+from ..schemas.option_values import Intervals
 from ..schemas.wording import option
 from ..tallies.datums import Cells
 from .intervals import METHODS, WIDTHLESS, Sample, degrees_of_freedom, normal_cdf, t_cdf
@@ -267,7 +267,7 @@ def _of_all(cells: Sequence[Cells]) -> int | None:
 
 
 def compare_slice(
-    tallied: Tallied, metric: Metric, inside: Array, among: Array, interval_options: Wanted
+    tallied: Tallied, metric: Metric, inside: Array, among: Array, interval_options: Intervals
 ) -> SliceComparison:
     """Return a slice's number with its interval, and its difference from the other datums.
 

@@ -208,15 +208,15 @@ def _tabled(
 ) -> tuple[Labels, list[Array]]:
     """The table of all labels, mapped and declared ones too, and codes into it."""
     key = ["label_key", "label_value"]
-    if not frames.label_map and frames.known is None and frames.labels is None:
+    if not frames.label_map and frames.all_labels is None and frames.labels is None:
         # These pairs are complete, unique and sorted by code.
         no_name = pl.Series("label_name", [None], dtype=pl.String)
         table = pairs.hstack([no_name.new_from_index(0, pairs.height)])
         return Labels.of(table, bare=False), pair_codes
     mapped = _mapped(pairs, frames.label_map)
     every = mapped
-    if frames.known is not None:
-        all_labels = frames.known.cast({"label_value": pairs.schema["label_value"]})
+    if frames.all_labels is not None:
+        all_labels = frames.all_labels.cast({"label_value": pairs.schema["label_value"]})
         every = pl.concat([mapped.select(key), _mapped(all_labels, frames.label_map).select(key)])
     declared = declared_labels(frames, every, "frequency")
     table = pl.concat([every.select(key), declared.select(key)]).unique().sort(key)

@@ -847,7 +847,7 @@ def _refuse(wrong: list[InputError]) -> None:
     if not wrong:
         return
     more = f"\n- and {len(wrong) - _LISTED:,} more." if len(wrong) > _LISTED else ""
-    first = "\n".join(f"- {error.said}" for error in wrong[:_LISTED])
+    first = "\n".join(f"- {error.message}" for error in wrong[:_LISTED])
     raise InputError(
         f"{count_of(len(wrong), 'pair')} of label maps cannot be compared:\n{first}{more}",
         code=wrong[0].code,
@@ -913,7 +913,7 @@ def _add(
         counter.add(place, *pixels)
     except InputError as error:
         named = " and ".join(side.place.named for side in sides if side is not None)
-        raise InputError(f"{named}: {error.said}", code=error.code, **error.facts) from None
+        raise InputError(f"{named}: {error.message}", code=error.code, **error.facts) from None
 
 
 def _by_windows(

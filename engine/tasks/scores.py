@@ -106,7 +106,7 @@ def check_probabilities(frames: Frames, needing: str) -> None:
         for place, name in beyond.items()
         if not 0 <= row[name] <= 1
     ]
-    counted = f"rows that {option('where')} keeps" if frames.kept else "rows"
+    counted = f"rows that {option('where')} keeps" if frames.remaining else "rows"
     raise NotProbabilities(role, titles, n, examples, counted, needing)
 
 

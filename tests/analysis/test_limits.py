@@ -209,7 +209,7 @@ def test_numbers_that_did_not_move_are_not_counted():
     assert {row["bound"] for row in rows} == {"at least"}
     heading = repr(result).splitlines()[0]
     assert re.findall(r"\d+", heading) == [str(wide), str(len(rows) - wide)]
-    assert all(row["lowest"] < row["highest"] for row in result.shown.to_dicts())
+    assert all(row["lowest"] < row["highest"] for row in result.displayed.to_dicts())
     some = result.frame.filter(pl.col("lowest") == pl.col("highest"))
     assert repr(FoundLimits(some)).startswith("no number")
 

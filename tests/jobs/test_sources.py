@@ -25,12 +25,12 @@ FIXED = ("runs/{date}", "runs/all")
 
 
 def names(path: Path, role: str = "predictions") -> list[str]:
-    return [file.name for file in plan_job(path).found.files[role]]
+    return [file.name for file in plan_job(path).tables.files[role]]
 
 
 def test_files_in_order_with_digests(write: Write, folder: Path) -> None:
     path = write(("tables/date={date}/predictions", "tables/date=*/predictions"))
-    files = plan_job(path).found.files["predictions"]
+    files = plan_job(path).tables.files["predictions"]
     assert [file.name for file in files] == [f"tables/date={d}/predictions.parquet" for d in DAYS]
     for file in files:
         content = (folder / file.name).read_bytes()
@@ -51,8 +51,8 @@ def test_unknown_names_are_refused_before_any_table_is_read(write: Write) -> Non
 class TestPartitions:
     def test_every_value_on_disk(self, write: Write) -> None:
         plan = plan_job(write(PARTS, NO_VARIABLE, FIXED))
-        assert plan.found.partitions == DAYS
-        assert [file.partition for file in plan.found.files["ground_truths"]] == [*DAYS]
+        assert plan.tables.partitions == DAYS
+        assert [file.partition for file in plan.tables.files["ground_truths"]] == [*DAYS]
 
     def test_a_window_of_partitions(self, write: Write) -> None:
         window = (
@@ -60,8 +60,8 @@ class TestPartitions:
             'partition = "date"\nfirst = "2026-11-20"\nlast = "{end}"\n[outputs]',
         )
         path = write(window, ('date = "2026-11-20"', 'end = "2026-11-20"'), FIXED)
-        assert plan_job(path).found.partitions == ("2026-11-20",)
-        assert plan_job(path, {"end": "2026-12-31"}).found.partitions == DAYS[1:]
+        assert plan_job(path).tables.partitions == ("2026-11-20",)
+        assert plan_job(path, {"end": "2026-12-31"}).tables.partitions == DAYS[1:]
         with refused("partitions_missing", values=[]):
             plan_job(path, {"end": "2026-11-01"})
 
@@ -129,7 +129,7 @@ class TestRunId:
         first = plan_job(path)
         (folder / "map.csv").write_text("label_value,new_label_value\ndog,owl\n")
         assert plan_job(path).run_id != first.run_id
-        assert first.found.paths(option) == str(folder / "map.csv")
+        assert first.tables.paths(option) == str(folder / "map.csv")
 
     def test_a_file_of_thresholds_is_relative_to_the_job(self, write: Write, folder: Path) -> None:
         path = write(("[outputs]", '[options]\nthresholds = "best.json"\n[outputs]'))
@@ -155,7 +155,7 @@ class TestRemote:
             plan_job(write(remote))
         version = ("[outputs]", 'version = "7"\n[outputs]')
         plan = plan_job(write(remote, version))
-        assert plan.found.paths("predictions") == "s3://bucket/2026-11-20/predictions.parquet"
+        assert plan.tables.paths("predictions") == "s3://bucket/2026-11-20/predictions.parquet"
         other = plan_job(write(remote, ("[outputs]", 'version = "8"\n[outputs]')))
         assert other.run_id != plan.run_id
 
@@ -191,13 +191,13 @@ class TestRasters:
     def test_a_changed_raster_changes_the_id(self, path: Path) -> None:
         first = plan_job(path)
         assert plan_job(path).run_id == first.run_id
-        assert first.found.changed() == []
+        assert first.tables.changed() == []
         raster = path.parent / "b.png"
         before = raster.stat()
         raster.write_bytes(b"pixels of c")  # of the same size
         os.utime(raster, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
         assert plan_job(path).run_id != first.run_id
-        assert first.found.changed() == ["b.png", "b.png"]
+        assert first.tables.changed() == ["b.png", "b.png"]
         os.utime(raster, ns=(before.st_atime_ns, before.st_mtime_ns))
         assert plan_job(path).run_id == first.run_id
         raster.unlink()
@@ -211,10 +211,10 @@ class TestRasters:
             path.write_text(
                 text.replace("{form}", form) + '[options]\ncolumns = {Picture = "raster"}\n'
             )
-            [file] = plan_job(path).found.files["ground_truths"]
+            [file] = plan_job(path).tables.files["ground_truths"]
             assert [name for name, _, _ in file.rasters.files] == ["a.png", "b.png"], form
             path.write_text(text.replace("{form}", form))
-            [file] = plan_job(path).found.files["ground_truths"]
+            [file] = plan_job(path).tables.files["ground_truths"]
             assert file.rasters.files == ()
 
     def test_only_the_changed_partition_is_matched_again(self, folder: Path) -> None:
@@ -229,9 +229,9 @@ class TestRasters:
             'name = "maps"\n[inputs]\npartition = "v"\npredictions = "{v}/p.parquet"\n'
             'ground_truths = "{v}/t.parquet"\nfirst = "v1"\nlast = "v2"\n'
         )
-        before = plan_job(job).found
+        before = plan_job(job).tables
         (folder / "v2" / "a.png").write_bytes(b"longer")
-        after = plan_job(job).found
+        after = plan_job(job).tables
         assert before.key_of("v1") == after.key_of("v1")
         assert before.key_of("v2") != after.key_of("v2")
 
@@ -241,4 +241,4 @@ def test_a_digit_after_a_repeated_variable(write: Write, folder: Path) -> None:
         tables = folder / "tables" / f"date={date}"
         (tables / "predictions.parquet").rename(tables / f"{date}0.parquet")
     twice = ("date={date}/predictions", "date={date}/{date}0")
-    assert plan_job(write(PARTS, NO_VARIABLE, FIXED, twice)).found.partitions == DAYS
+    assert plan_job(write(PARTS, NO_VARIABLE, FIXED, twice)).tables.partitions == DAYS

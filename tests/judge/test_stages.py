@@ -12,7 +12,7 @@ from judge.server import given_of, serving
 from refusals import noted
 
 import evalengine as ee
-from evalengine.judge.run import PLANS, TEXT, Asked, Failed, NotAnswered, Row, judge_row
+from evalengine.judge.run import PLANS, TEXT, Failed, MetricSettings, NotAnswered, Row, judge_row
 
 
 def values(judged: Any, metric: str) -> dict[str, Any]:
@@ -198,5 +198,5 @@ def test_an_unanswered_step_precedes_a_failed_one(kind):
             raise NotAnswered("pending", "not asked yet")
         raise kind("malformed_reply", "broken")
 
-    (record,) = judge_row(row, Asked(metric), ask)
+    (record,) = judge_row(row, MetricSettings(metric), ask)
     assert (record["step"], record["status"]) == (first.none, "pending")

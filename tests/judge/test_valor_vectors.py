@@ -13,7 +13,7 @@ from known import known_answers
 import evalengine as ee
 from evalengine.judge.judging import verdict_table
 from evalengine.judge.prompts import BadReply, load_prompts, parse
-from evalengine.judge.run import PLANS, Asked, Failed, Outcome, Row, Spent, judge_row
+from evalengine.judge.run import PLANS, Failed, MetricSettings, Outcome, Row, Spent, judge_row
 
 PROMPTS = load_prompts()
 KEYS = {"SummaryCoherence": "rating", "Coherence": "rating"}
@@ -45,7 +45,7 @@ def scored(metric: str, inputs: dict[str, Any], replies: list[Any]) -> tuple[flo
     row = Row(0, given, references)
     if given["text"] == "":
         replies = replies[1:]  # no request is needed for an empty text
-    records = judge_row(row, Asked(metric), scripted(replies))
+    records = judge_row(row, MetricSettings(metric), scripted(replies))
     table = verdict_table([row], [Outcome(records, Spent())])
     card = ee.score(table, task="judged", metrics=[metric], dialect="valor")
     return card.value(metric), str(card.per_datum["status"][0])

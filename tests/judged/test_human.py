@@ -258,7 +258,7 @@ def test_the_order_of_rows_and_buckets_change_nothing(tmp_path):
 def test_slices_and_clusters_of_tallies_on_disk(tmp_path, monkeypatch, how):
     """Some talks are null, so group codes include a missing value."""
     in_buckets(monkeypatch)
-    tune(kept_bytes=1)
+    tune(tally_bytes=1)
     talk = pl.when(pl.col("datum_id") % 7 > 0).then(pl.col("talk").cast(pl.String))
     rows = TABLE.with_columns(talk=talk)
     rows.write_parquet(tmp_path / "verdicts.parquet")

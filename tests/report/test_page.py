@@ -469,28 +469,28 @@ def test_a_run_within_a_memory_limit_has_the_same_page(tmp_path: Path) -> None:
 
 def test_missing_charts_have_a_reason(tmp_path: Path) -> None:
     card = ee.score(*tables("detection"), metrics="mAP")
-    assert set(card.lacking) == {"thresholds", "confusion"}
+    assert set(card.missing) == {"thresholds", "confusion"}
     page = page_of(card, tmp_path)
-    assert all(why in html.unescape(page.html) for why in card.lacking.values())
-    assert all("report=" in why for why in card.lacking.values())
+    assert all(why in html.unescape(page.html) for why in card.missing.values())
+    assert all("report=" in why for why in card.missing.values())
     whole = ee.score(*tables("detection"), metrics="mAP", report=tmp_path / "b.html")
-    assert not whole.lacking
+    assert not whole.missing
     assert whole.frames == card.frames
 
 
 def test_reasons_do_not_suggest_impossible_options(tmp_path: Path) -> None:
     labels = pl.DataFrame({"actual": ["a", "b"] * 10, "predicted": ["a", "b", "b", "b"] * 5})
     card = ee.score(labels, report=tmp_path / "a.html")
-    assert set(card.lacking) == {"thresholds", "reliability"}
-    assert all("'score'" in why and "metrics=" not in why for why in card.lacking.values())
+    assert set(card.missing) == {"thresholds", "reliability"}
+    assert all("'score'" in why and "metrics=" not in why for why in card.missing.values())
     with pytest.raises(ResultError) as raised:
         card.plot.thresholds()
-    assert card.lacking["thresholds"] in str(raised.value)
+    assert card.missing["thresholds"] in str(raised.value)
     scores = pl.DataFrame({"actual": [1, 0] * 10, "score": [row / 20 for row in range(20)]})
-    usual = ee.score(scores).lacking["reliability"]
+    usual = ee.score(scores).missing["reliability"]
     assert "metrics=" in usual
     complete = ee.score(scores, metrics=re.findall(r"'(\w+)'", usual))
-    assert "reliability" not in complete.lacking
+    assert "reliability" not in complete.missing
 
 
 def test_only_gates_and_baselines_make_a_verdict(tmp_path: Path) -> None:

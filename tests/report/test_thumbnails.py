@@ -14,7 +14,7 @@ from rasterio.io import MemoryFile
 
 from evalengine.geometry.rasters import silenced
 from evalengine.report import contents
-from evalengine.report.contents import DASHES, EACH, TOGETHER, Pictures, Shown, pictures
+from evalengine.report.contents import DASHES, EACH, TOTAL_BYTES, Pictures, Sample, pictures
 from evalengine.schemas.errors import InputError
 from evalengine.tasks.contents import Box, Boxes, PixelsWrong
 
@@ -51,7 +51,7 @@ def decoded(uri: str) -> np.ndarray[Any, Any]:
 
 
 def one(folder: Path, **fields: Any) -> Pictures:
-    return pictures([Shown(**{"datum_id": 7, **fields})], str(folder))
+    return pictures([Sample(**{"datum_id": 7, **fields})], str(folder))
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_files_that_are_no_images_are_noted(tmp_path: Path) -> None:
     whole = (tmp_path / "9.png").read_bytes()
     (tmp_path / "9.png").write_bytes(whole[: len(whole) // 2])
     write(tmp_path / "10.png")
-    made = pictures([Shown(datum_id=i) for i in (7, 8, 9, 10, 11)], str(tmp_path))
+    made = pictures([Sample(datum_id=i) for i in (7, 8, 9, 10, 11)], str(tmp_path))
     assert [picture is not None for picture in made.pictures] == [False, False, False, True, False]
     missing, unread = made.notes
     assert missing.startswith("no image of 1 datum")
@@ -198,19 +198,19 @@ def test_virtual_rasters_are_not_opened(tmp_path: Path) -> None:
 def test_images_stay_within_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for i in range(8):
         write(tmp_path / f"{i}.png", (300, 320))
-    datums = [Shown(datum_id=i) for i in range(8)]
+    datums = [Sample(datum_id=i) for i in range(8)]
     plain = pictures(datums, str(tmp_path))
     sizes = [len(picture.uri) for picture in plain.pictures if picture]
     assert len(sizes) == 8
     assert max(sizes) <= EACH
-    assert sum(sizes) <= TOGETHER
-    monkeypatch.setattr(contents, "TOGETHER", 80_000)
+    assert sum(sizes) <= TOTAL_BYTES
+    monkeypatch.setattr(contents, "TOTAL_BYTES", 80_000)
     small = pictures(datums, str(tmp_path))
     sizes = [len(picture.uri) for picture in small.pictures if picture]
     assert len(sizes) == 8
     assert sum(sizes) <= 80_000
     assert "8 thumbnails smaller" in small.notes[0]
-    monkeypatch.setattr(contents, "TOGETHER", 800)
+    monkeypatch.setattr(contents, "TOTAL_BYTES", 800)
     none = pictures(datums, str(tmp_path))
     assert none.pictures == (None,) * 8
     (note,) = none.notes

@@ -15,7 +15,7 @@ import evalengine as ee
 from evalengine.evaluation.paging import worst
 from evalengine.geometry.masks import from_pixels, to_rle
 from evalengine.ingest.opening import Tables
-from evalengine.report.contents import AllShown, contents
+from evalengine.report.contents import Samples, contents
 from evalengine.run import tallied_of
 from evalengine.tasks.contents import (
     CHARACTERS,
@@ -33,7 +33,7 @@ from evalengine.tasks.contents import (
 IDS = ["it's", 'a "b"', "<script>alert(1)</script>"]
 
 
-def shown(card: Any, tables: Any = None, n: int = 50) -> AllShown:
+def shown(card: Any, tables: Any = None, n: int = 50) -> Samples:
     tallied = tallied_of("run", card)
     sides = tables if isinstance(tables, tuple) else (tables,)
     given = None if tables is None else Tables(*sides)
@@ -71,7 +71,7 @@ def joined(texts: Texts, side: str) -> str:
 def test_texts_are_aligned_with_their_closest_reference(tmp_path: Path) -> None:
     card = saved(tmp_path, *texts(), metrics=["WER"])
     result = shown(card)
-    assert not result.lacking
+    assert not result.missing
     by_id = {one.datum_id: one for one in result.datums}
     assert set(by_id) == {IDS[0], IDS[2]}
     first = by_id[IDS[0]].content
@@ -112,8 +112,8 @@ def test_changed_inputs_are_not_shown(tmp_path: Path, change: str) -> None:
     else:
         path.unlink()
     result = shown(card)
-    assert result.lacking.startswith(f"ground truths: {path} ")
-    assert ("is gone" if change == "gone" else "has changed since it was scored") in result.lacking
+    assert result.missing.startswith(f"ground truths: {path} ")
+    assert ("is gone" if change == "gone" else "has changed since it was scored") in result.missing
     assert [one.content for one in result.datums] == [None, None]
     assert {one.datum_id for one in result.datums} == {IDS[0], IDS[2]}
 
@@ -121,13 +121,13 @@ def test_changed_inputs_are_not_shown(tmp_path: Path, change: str) -> None:
 def test_the_modification_time_of_an_input_does_not_matter(tmp_path: Path) -> None:
     card = saved(tmp_path, *texts(), metrics=["WER"])
     os.utime(tmp_path / "theirs.parquet", (1, 1))
-    assert not shown(card).lacking
+    assert not shown(card).missing
 
 
 def test_tables_in_memory_can_be_passed() -> None:
     tables = texts()
     card = ee.score(*tables, metrics=["WER"])
-    assert "give the tables" in shown(card).lacking
+    assert "give the tables" in shown(card).missing
     assert isinstance(shown(card, tables).datums[0].content, Texts)
 
 
@@ -146,7 +146,7 @@ def test_datums_missing_in_the_tables_have_no_contents() -> None:
 def test_other_tables_are_refused() -> None:
     card = ee.score(*texts(), metrics=["WER"])
     result = shown(card, (pl.DataFrame({"datum_id": [1]}), texts()[1]))
-    assert "cannot be read" in result.lacking
+    assert "cannot be read" in result.missing
     assert result.datums[0].content is None
 
 
@@ -229,7 +229,7 @@ def test_boxes_and_their_outcomes(tmp_path: Path, declared: bool) -> None:
         more["datums"] = str(tmp_path / "datums.parquet")
     card = saved(tmp_path, *boxes(1), dialect="coco", **more)
     result = shown(card)
-    assert not result.lacking
+    assert not result.missing
     (one,) = result.datums
     assert one.datum_id == 7
     content = one.content
@@ -330,7 +330,7 @@ def test_labels_come_from_the_tally_and_columns_from_the_inputs(tmp_path: Path) 
     assert direct.datums == (one,)
     (tmp_path / "ours.parquet").unlink()
     result = shown(card)
-    assert result.lacking
+    assert result.missing
     assert result.datums[0].content == content
     assert result.datums[0].columns == {}
 
@@ -382,7 +382,7 @@ def coco(tmp_path: Path) -> tuple[str, str]:
 def test_files_of_coco(tmp_path: Path) -> None:
     ee.score(*coco(tmp_path), dialect="coco").save(tmp_path / "run")
     result = shown(ee.load(tmp_path / "run"))
-    assert not result.lacking
+    assert not result.missing
     (one,) = result.datums
     assert (one.datum_id, one.file_name, one.width, one.height) == (5, "im5.jpg", 640, 480)
     assert isinstance(one.content, Boxes)
@@ -427,7 +427,7 @@ def test_verdicts() -> None:
 
 def test_a_run_without_errors_has_no_contents() -> None:
     table = pl.DataFrame({"actual": ["a"], "predicted": ["a"]})
-    assert shown(ee.score(table)) == AllShown(datums=())
+    assert shown(ee.score(table)) == Samples(datums=())
 
 
 def test_control_characters_are_escaped(tmp_path):

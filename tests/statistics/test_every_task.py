@@ -33,7 +33,7 @@ from polars.testing import assert_frame_equal
 from evalengine.evaluation import planner, summary
 from evalengine.executors import Threads
 from evalengine.kernels.datums import draw_weights
-from evalengine.schemas.option_values import FEW_CLUSTERS, make_options, wanted
+from evalengine.schemas.option_values import FEW_CLUSTERS, make_options, parse_intervals
 from evalengine.statistics.intervals import METHODS as EVERY_METHOD
 from evalengine.statistics.resamples import NOT_MOVED, Estimates
 from evalengine.tasks.encoding import hashes_of
@@ -246,7 +246,7 @@ def test_merged_parts_have_the_intervals_of_one_run(name: str, seed: int, n: int
     )
     found = []
     for tallies in (whole, merged):
-        asked = wanted(make_options(**case.options))
+        asked = parse_intervals(make_options(**case.options))
         assert asked is not None
         estimate = Estimates(plan, tallies, asked, Threads(1))
         makers, _ = summary.summarise(plan, tallies, estimate=estimate)

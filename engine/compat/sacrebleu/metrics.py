@@ -196,7 +196,7 @@ class Metric(ABC):
         self.n_bootstrap: int | None = None
         self.seed: str | None = None
         self.num_refs: int | None = None
-        self._kept = None if references is None else self._lines(references)
+        self._references = None if references is None else self._lines(references)
 
     def corpus_score(
         self, hypotheses: Sequence[str], references: References | None, n_bootstrap: int = 1
@@ -284,7 +284,7 @@ class Metric(ABC):
         return lines
 
     def _counts(self, hypotheses: Sequence[str], references: References | None) -> Array:
-        lines = self._kept if not references else self._lines(references)
+        lines = self._references if not references else self._lines(references)
         if lines is None:
             raise InputError(
                 "no references: give them here or to the class.", code="references_missing"

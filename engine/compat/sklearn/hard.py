@@ -25,7 +25,7 @@ from ...tallies.datums import Datums, Labels
 from ...tallies.units import Grid
 from ...tasks.classification.encode import Batch, Rows
 from ...tasks.classification.tallies import Tallies, matched
-from ..arrays import alike, chosen, column, undefined, weights
+from ..arrays import check_same_kind, chosen, column, undefined, weights
 
 # Metrics computed from arrays without a table.
 
@@ -173,7 +173,7 @@ class Sides:
     ) -> None:
         first, second = names.split()
         truth, predicted = column(first, y_true), column(second, y_pred)
-        alike({first: truth.values, second: predicted.values})
+        check_same_kind({first: truth.values, second: predicted.values})
         kinds = {truth.kind, predicted.kind}
         self.kind = kinds.pop() if len(kinds) == 1 else float if float in kinds else int
         self.values, (self.truth, self.predicted) = encode([truth.values, predicted.values])
@@ -194,7 +194,7 @@ class Sides:
         if labels is None:
             return self.present
         asked = column("labels", labels).values
-        alike({"labels": asked})
+        check_same_kind({"labels": asked})
         if asked.dtype != self.values.dtype:
             raise InputError(f"labels are {asked.dtype}, y_true {self.values.dtype}.")
         return _once(asked)

@@ -15,7 +15,7 @@ from ...ingest.ids import encode
 from ...ingest.problems import count_of
 from ...schemas.arrays import Array
 from ...schemas.errors import InputError, OptionError, invalid
-from ..arrays import alike, chosen, column, numbers, undefined, weights
+from ..arrays import check_same_kind, chosen, column, numbers, undefined, weights
 from .hard import Answers, accuracy_score, indicator, score_rows, set_rows
 
 # Functions of scores: areas, curves, losses of probabilities, top-k accuracy.
@@ -36,7 +36,7 @@ class _Truth:
 
     def __init__(self, y_true: Any, n_scores: int) -> None:
         labels = column("y_true", y_true)
-        alike({"y_true": labels.values})
+        check_same_kind({"y_true": labels.values})
         if len(labels.values) != n_scores:
             raise InputError(f"inconsistent numbers of rows: {len(labels.values)} and {n_scores}.")
         self.kind = labels.kind

@@ -140,7 +140,7 @@ def _read(look: Look) -> Source:
     only_predictions = not truths and bool(predictions)
     return Source(
         frame_of(predictions if only_predictions else truths).lazy(),
-        found=frame_of(predictions).lazy() if predictions and not only_predictions else None,
+        results=frame_of(predictions).lazy() if predictions and not only_predictions else None,
         datums=pl.DataFrame(
             [(ids[name], name, *size) for name, size in images.items()], schema=IMAGES, orient="row"
         ),

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from evalengine.ingest.both_sides import LABEL_COLUMNS, LONE
+from evalengine.ingest.both_sides import LABEL_COLUMNS, ONE_SIDED_LABELS
 from evalengine.ingest.collecting import Prepared
 from evalengine.ingest.dtypes import MISSING
 from evalengine.ingest.geometry import CORNER_NAMES, iou_with
@@ -244,7 +244,7 @@ def _shared(
     side = evidence.ready.sides[role]
     table = table_for(side.table.task, role)
     find = Finder(side.schema, role, evidence.options.columns)
-    columns = (column for column in table.columns if column.name in table.together)
+    columns = (column for column in table.columns if column.name in table.id_columns)
     key = [name for column in columns if (name := find.find(column)) not in (None, model_column)]
     if not key:
         return None
@@ -460,7 +460,7 @@ def _say_tags(facts: Facts) -> str:
 
 def of_labels(ready: Prepared, options: Options, notes: Sequence[Note]) -> list[Note]:
     """Apply the rules triggered by labels of only one side."""
-    lone = [label for note in notes if note.kind in LONE for label in note.lowest]
+    lone = [label for note in notes if note.kind in ONE_SIDED_LABELS for label in note.lowest]
     texts = [str(label[-1] if isinstance(label, tuple) else label) for label in lone]
     if not any(map(_MARK.search, texts)):
         return []

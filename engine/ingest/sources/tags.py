@@ -317,7 +317,7 @@ def with_spans(
         new_sources[role] = msgspec.structs.replace(
             origin,
             frame=frame.lazy(),
-            found=None,
+            results=None,
             format="tags",
             datums=None,
             held={},
@@ -448,7 +448,7 @@ def _sides(lists: Mapping[str, _Lists]) -> dict[str, _Side]:
 
 
 def _unify_ids(
-    sides: dict[str, _Side], sources: Mapping[str, Source], speech: DatumNouns
+    sides: dict[str, _Side], sources: Mapping[str, Source], nouns: DatumNouns
 ) -> tuple[dict[str, _Side], list[Note]]:
     """Unify the ids of both sides; return them with the notes on sentences of one side.
 
@@ -460,9 +460,9 @@ def _unify_ids(
         return sides, []
     frames = {role: side.ids.alias(_IDS).to_frame() for role, side in sides.items()}
     notes = same_kind(frames, (_IDS,), {role: sources[role].text for role in frames})
-    check_kinds(frames, (_IDS,), speech)
+    check_kinds(frames, (_IDS,), nouns)
     ids = DatumIds.of({role: frame[_IDS] for role, frame in frames.items()}, ALL)
-    notes += [*check_meet(ids, speech), *datum_notes(ids, speech, rows=frames)]
+    notes += [*check_meet(ids, nouns), *datum_notes(ids, nouns, rows=frames)]
     unified = {
         role: msgspec.structs.replace(side, ids=frames[role][_IDS]) for role, side in sides.items()
     }

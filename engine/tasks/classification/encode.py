@@ -484,7 +484,7 @@ def _from_table(frames: Frames, table: pl.DataFrame, positive_label: Any) -> Bat
     wide = frames.score_labels is not None
     scored = frames.score_labels
     if scored is None and "score" in table.columns:
-        seen = actual if frames.known is None else frames.known["label_value"]
+        seen = actual if frames.all_labels is None else frames.all_labels["label_value"]
         scored = both_classes(seen, predicted)
         scored = None if scored is None else scored.cast(actual.dtype)
     plain = key is None and frames.labels is None and not frames.label_map and not wide

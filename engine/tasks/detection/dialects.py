@@ -557,8 +557,8 @@ DIALECTS = of_task(
 
 _BOXES = Layout(
     headline=(
-        Entry("mAPAveragedOverIOUs", "mAPAveragedOverIOUs", known="mAP{low:g}-{high:g}"),
-        Entry("mAP", "mAP @ IoU {iou:g}", known="mAP{percent:g}"),
+        Entry("mAPAveragedOverIOUs", "mAPAveragedOverIOUs", alias="mAP{low:g}-{high:g}"),
+        Entry("mAP", "mAP @ IoU {iou:g}", alias="mAP{percent:g}"),
         Entry("mAR", "mAR"),
         Entry("mAPAveragedOverIOUs", "mAPAveragedOverIOUs, {area}", area=PARTS),
         Entry("mAR", "mAR, {area}", area=PARTS),
@@ -577,7 +577,7 @@ _BOXES = Layout(
 
 _COCO_BOXES = Layout(
     headline=(
-        Entry("mAPAveragedOverIOUs", "AP", known="mAP{low:g}-{high:g}"),
+        Entry("mAPAveragedOverIOUs", "AP", alias="mAP{low:g}-{high:g}"),
         Entry("mAP", "AP{percent:g}"),
         Entry("mAPAveragedOverIOUs", "AP{area}", area=PARTS),
         Entry("mAR", "AR{cap}", cap=EACH),

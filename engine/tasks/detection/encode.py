@@ -630,7 +630,7 @@ def keep_rows(
             frame = frame.with_row_index(_PLACE).with_columns(pl.col(_PLACE).cast(pl.Int64))
         setattr(frames, side, frame.filter(selected))
         frames.ids = None
-        frames.kept.setdefault(side, RemainingRows()).only(selected)
+        frames.remaining.setdefault(side, RemainingRows()).only(selected)
         frames.notes.append(note_of(kind, n, words, before=f"{side.replace('_', ' ')}: "))
 
 

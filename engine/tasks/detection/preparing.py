@@ -435,7 +435,7 @@ def compared(
 
 def _origin(frames: Frames, side: str, datums: Datums, codes: Array) -> Origin:
     """Return the row numbers of a side for error messages, relative to the whole input."""
-    rows = frames.kept.get(side)
+    rows = frames.remaining.get(side)
     frame = getattr(frames, side)
     numbers = frame[ROW] if ROW in frame.columns else None
 

@@ -369,7 +369,7 @@ def encode_batch(frames: Frames, settings: Settings, needs: frozenset[str]) -> B
                 metric, step, status, verdict, failed, need_of=need_of, settings=settings
             )
         except InputError as error:
-            findings.wrong_step = findings.wrong_step or (row, error.said)
+            findings.wrong_step = findings.wrong_step or (row, error.message)
             continue
         accepted.append(i)
         read.append(_Read(metric, step, status, verdict, row, *settled))

@@ -13,7 +13,7 @@ from ...ingest.both_sides import refuse_negative, unicode_forms
 from ...ingest.collecting import Prepared
 from ...ingest.frames import Frames
 from ...ingest.id_mismatch import differing
-from ...ingest.problems import DOCUMENTS_APART, MANY, Note, count_of, listing, note_of, tied_notes
+from ...ingest.problems import MANY, OTHER_DOCUMENTS, Note, count_of, listing, note_of, tied_notes
 from ...ingest.shapes import LISTS, check_ranks
 from ...kernels.passages import credit_passages
 from ...schemas.arrays import Array
@@ -260,7 +260,7 @@ def _lists(
         )
         why = differing(run.doc, judged.doc, "documents")
         message += f".{why}" if why else "; are the ids of one collection?"
-        _add_notes(frames, message, DOCUMENTS_APART)
+        _add_notes(frames, message, OTHER_DOCUMENTS)
     if settings.judged_only:
         laid_out = meet_ids(judged_side(laid_out), judged, datums.id, workers, repeats=repeats)
     lists = lists_of(laid_out, settings)
@@ -544,7 +544,7 @@ def _spaced(lists: pl.Series) -> bool:
 
 def _add_notes(frames: Frames, message: str | None, kind: str = "retrieval") -> None:
     if message:
-        frames.notes.append(Note(kind, message, warning=kind == DOCUMENTS_APART))
+        frames.notes.append(Note(kind, message, warning=kind == OTHER_DOCUMENTS))
 
 
 def _note_tied(frames: Frames, query: Array, value: Array, lists: Lists) -> None:

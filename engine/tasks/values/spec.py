@@ -16,7 +16,7 @@ from ...metrics.registry import Metric
 from ...schemas.arrays import Array
 from ...schemas.contract import ROW, TABLE
 from ...schemas.errors import InputError, did_you_mean
-from ...schemas.tables import PASSES, VALUES_BESIDE
+from ...schemas.tables import PASSES, VALUES_TABLE_COLUMNS
 from ...schemas.wording import option
 from ...tallies.stats import Column, Stats
 from ..contents import Contents, contents_of_table
@@ -38,7 +38,7 @@ def is_long(names: Iterable[str], settings: Settings) -> bool:
 
 def wide_names(columns: Iterable[str]) -> list[str]:
     """Return the columns of values of a wide table, in order."""
-    return [name for name in columns if name not in VALUES_BESIDE and name != ROW]
+    return [name for name in columns if name not in VALUES_TABLE_COLUMNS and name != ROW]
 
 
 def written(table: pl.DataFrame, settings: Settings) -> dict[str, int]:
