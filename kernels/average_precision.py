@@ -119,11 +119,11 @@ def sample_precision(
     n_variants, n_caps = n_thresholds * n_areas, caps.size
     one = np.uint64(1)
     every, of_area, lows = _masks(n_thresholds, n_areas)
-    tp, kept = room
+    tp, rows = room
     for s in range(first, last):
         fp = false_positives[s]
         plain = plain_ones[s]
-        n_kept = 0
+        n_rows = 0
         top = -1
         for i in range(begin[s], end[s]):
             r = order[i]
@@ -141,10 +141,10 @@ def sample_precision(
                     plain[a] += w & -np.int64(pattern & one)
                     pattern >>= np.uint64(n_thresholds)
                 continue
-            kept[n_kept, 0] = r
+            rows[n_rows, 0] = r
             for a in range(n_areas):
-                kept[n_kept, 1 + a] = plain[a]
-            n_kept += 1
+                rows[n_rows, 1 + a] = plain[a]
+            n_rows += 1
             m = 0
             while rank[r] >= caps[m]:
                 m += 1
@@ -167,14 +167,14 @@ def sample_precision(
                 tp[v] = earlier[s, v] + true_positives[s, n_caps - 1, v]
             if needed[v] < 0:
                 needed[v] = tp[v] + 1
-        for i in range(n_kept - 1, -1, -1):
-            r = kept[i, 0]
+        for i in range(n_rows - 1, -1, -1):
+            r = rows[i, 0]
             w = weight[r]
             bits = hit[r]
             missed = every & ~hit[r] & ~ignored[r]
             for v in range(n_variants):
                 if bits & one and positives[s, v] > 0:
-                    wrong = fp[v] + kept[i, 1 + v // n_thresholds]
+                    wrong = fp[v] + rows[i, 1 + v // n_thresholds]
                     # A level is written once the remaining true positives no longer reach it;
                     # levels that
                     # all of them do not reach stay 0.

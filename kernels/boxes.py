@@ -5,7 +5,7 @@ Arguments of these names are the same everywhere:
     first, last: range [first, last) of datums.
     row, other: int32 [k], indices of the two members of each pair.
     lowest: smallest similarity (IoU or OKS) of interest.
-    found, truth: points of the predictions and of the ground truths.
+    points, truth: points of the predictions and of the ground truths.
     people: attributes of the ground truths.
 """
 
@@ -158,7 +158,7 @@ def box_iou(
 # their bounding boxes.
 # Small datums compare every pair; larger ones use a sweep line over left edges.
 
-Found = tuple[Array, Array, Array]
+Reached = tuple[Array, Array, Array]
 
 _MANY = 1 << 18  # pairs of one datum from which sorting its boxes costs less than it saves
 _ROUNDING = 1e-9
@@ -260,7 +260,7 @@ def _swept(
 
 def _of_many(
     predictions: list[Array], ground_truths: list[Array], lowest: float, bound: bool
-) -> Found:
+) -> Reached:
     """Pairs of a large datum: rows of its predictions and ground truths, by both, and IoUs."""
     p_order, g_order = (np.argsort(side[0][:, 0]) for side in (predictions, ground_truths))
     ours: Any = tuple(column[p_order] for column in predictions)
@@ -284,12 +284,12 @@ def _pairs(
     ground_truths: tuple[Any, ...],
     lowest: float,
     bound: bool,
-) -> Found:
+) -> Reached:
     """Places in the layouts and IoUs, by datum, prediction and ground truth."""
     start, p_place, *ours = predictions
     g_start, g_place, *theirs = ground_truths
     many = np.diff(start[first : last + 1]) * np.diff(g_start[first : last + 1]) > _MANY
-    parts: list[Found] = []
+    parts: list[Reached] = []
     at = first
     for dense in [*(first + np.flatnonzero(many)).tolist(), last]:
         if at < dense or not parts:
@@ -331,7 +331,7 @@ def close_pairs(
     predictions: tuple[Array, ...],
     ground_truths: tuple[Array, ...],
     lowest: float,
-) -> Found:
+) -> Reached:
     """Pairs of boxes with IoU >= ``lowest`` and the same label key.
 
     Args:
@@ -536,9 +536,9 @@ def shared_quad_areas(
         for i in range(pieces[a]):
             sign = _laid(turned, a, pieces[a], i, x, y, piece_a)
             for j in range(other_pieces[b]):
-                turns = sign * _laid(other_turned, b, other_pieces[b], j, x, y, piece_b)
+                winding = sign * _laid(other_turned, b, other_pieces[b], j, x, y, piece_b)
                 n, m = 5 - pieces[a], 5 - other_pieces[b]
-                total += turns * _common(piece_a, n, piece_b, m, left, then)
+                total += winding * _common(piece_a, n, piece_b, m, left, then)
         most = min(area[a], other_area[b])
         shared[k] = 0.0
         if total > _WHOLE * most:
@@ -804,7 +804,7 @@ def pairs_reaching(
     last: int,
     ours: PersonRows,
     theirs: PersonRows,
-    found: Points,
+    points: Points,
     truth: Points,
     people: People,
     lowest: float,
@@ -817,7 +817,7 @@ def pairs_reaching(
     """
     p_start, p_place, p_key, p_row = ours
     g_start, g_place, g_key, g_row = theirs
-    d_start, d_values = found
+    d_start, d_values = points
     t_start, t_values = truth
     labelled, areas, boxes, n_points, variance_at, variance = people
     p_out = np.empty(256, np.int32)
@@ -861,7 +861,7 @@ def pairs_reaching(
 
 @kernel
 def oks_exponents(
-    row: Array, other_row: Array, found: Points, truth: Points, people: People
+    row: Array, other_row: Array, points: Points, truth: Points, people: People
 ) -> tuple[Array, Array]:
     """-e of every counted point of pairs of rows.
 
@@ -872,7 +872,7 @@ def oks_exponents(
     Returns:
         int64 [k + 1], first number of each pair; float64, the numbers.
     """
-    d_start, d_values = found
+    d_start, d_values = points
     t_start, t_values = truth
     labelled, areas, boxes, _, variance_at, variance = people
     start = np.zeros(row.size + 1, np.int64)
@@ -922,7 +922,7 @@ def oks_means(start: Array, values: Array) -> Any:
 # and its code coco-analyze.
 
 GOOD, JITTER, INVERSION, SWAP, MISS = range(5)
-NEAR, ON = 0.5, 0.85
+LOW, ON = 0.5, 0.85
 """Similarity from which a point is near another one, and from which it is correct."""
 
 
@@ -942,7 +942,7 @@ class LaidPoints(NamedTuple):
 
 
 @inner
-def _alike(x: float, y: float, truth: Array, at: int, variance: float, area: float) -> float:
+def _oks(x: float, y: float, truth: Array, at: int, variance: float, area: float) -> float:
     """Similarity of a position to a labelled point of a person, -1 if the point is not labelled."""
     if not truth[at + 2] > 0:
         return -1.0
@@ -954,7 +954,7 @@ def _alike(x: float, y: float, truth: Array, at: int, variance: float, area: flo
 def judged_points(
     given: FoundPoints,
     laid: LaidPoints,
-    found: Points,
+    points: Points,
     truth: Points,
     people: People,
     mirror: Array,
@@ -973,7 +973,7 @@ def judged_points(
     """
     rows, places = given
     all_rows, datum, label = laid
-    d_start, d_values = found
+    d_start, d_values = points
     t_start, t_values = truth
     labelled, areas, _, _, variance_at, variance = people
     many = 0
@@ -997,13 +997,13 @@ def judged_points(
             if not t_values[t + 3 * q + 2] > 0:
                 continue
             x, y, var = d_values[d + 3 * q], d_values[d + 3 * q + 1], variance[v + q]
-            best = _alike(x, y, t_values, t + 3 * q, var, areas[g_row])
+            best = _oks(x, y, t_values, t + 3 * q, var, areas[g_row])
             own_similarity[k] = best
             which, whose = GOOD if best >= ON else JITTER, g
             across = 3 * mirror[v + q]
             for side in range(2):  # the same point of all people, then that on their other side
                 if side == 1:
-                    similarity = _alike(x, y, t_values, t + across, var, areas[g_row])
+                    similarity = _oks(x, y, t_values, t + across, var, areas[g_row])
                     if similarity > best:
                         best, which, whose = similarity, INVERSION, g
                 for h in range(first, last):
@@ -1011,10 +1011,10 @@ def judged_points(
                     if h == g or t_start[row + 1] - t_start[row] != size:
                         continue
                     at = t_start[row] + (across if side == 1 else 3 * q)
-                    similarity = _alike(x, y, t_values, at, var, areas[row])
+                    similarity = _oks(x, y, t_values, at, var, areas[row])
                     if similarity > best:
                         best, which, whose = similarity, SWAP, h
-            if best < NEAR:
+            if best < LOW:
                 which, whose = MISS, g
             pair[k], point[k], kind[k], other[k] = i, q, which, whose
             k += 1
@@ -1022,11 +1022,11 @@ def judged_points(
 
 
 @kernel
-def mark_near(
+def flag_points(
     given: FoundPoints,
-    asked: Array,
+    counted: Array,
     laid: LaidPoints,
-    found: Points,
+    points: Points,
     truth: Points,
     size: Array,
     share: float,
@@ -1038,7 +1038,7 @@ def mark_near(
 
     Args:
         given: the people and the predictions that found them.
-        asked: bool [m], whether a person counts, by place.
+        counted: bool [m], whether a person counts, by place.
         laid: all people.
         size: float64 [rows], of each person; one that is not above 0 does not count.
         share: distance relative to the size.
@@ -1047,15 +1047,15 @@ def mark_near(
         out: uint64 [words, m], bits of all points of each person; written.
     """
     rows, places = given
-    d_start, d_values = found
+    d_start, d_values = points
     t_start, t_values = truth
-    finder = np.full(asked.size, -1, np.int64)
+    finder = np.full(counted.size, -1, np.int64)
     for i in range(rows.size):
         finder[places[i]] = rows[i]
     one = np.uint64(1)
-    for g in range(asked.size):
+    for g in range(counted.size):
         row = laid.row[g]
-        if not asked[g] or not size[row] > 0:
+        if not counted[g] or not size[row] > 0:
             continue
         t = t_start[row]
         for q in range((t_start[row + 1] - t) // 3):

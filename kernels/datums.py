@@ -676,12 +676,12 @@ def join_slices(
     for p in range(first, last):
         last_column = column[items[p, deep - 1]]
         for q in range(p + 1, items.shape[0]):
-            alike = True
+            equal = True
             for j in range(deep - 1):
                 if items[p, j] != items[q, j]:
-                    alike = False
+                    equal = False
                     break
-            if not alike:
+            if not equal:
                 break
             item = items[q, deep - 1]
             if column[item] == last_column:

@@ -96,29 +96,29 @@ def _distrusted(real: Path, *, new: bool = False) -> str | None:
         return None  # a system whose folders are the user's own
     for place in (real, *real.parents):
         status = place.lstat()
-        shown = "it" if place == real and not new else str(place)
+        named = "it" if place == real and not new else str(place)
         if stat.S_ISLNK(status.st_mode):
-            return f"{shown} became a link meanwhile"
+            return f"{named} became a link meanwhile"
         if status.st_uid not in (os.geteuid(), 0):
-            return f"{shown} belongs to another user"
+            return f"{named} belongs to another user"
         others = status.st_mode & stat.S_IWOTH or (
             status.st_mode & stat.S_IWGRP and not own_group(status)
         )
         # In a sticky folder such as /tmp, users can replace only their own files.
         if others and ((place == real and not new) or not status.st_mode & stat.S_ISVTX):
-            return f"others may write to {shown}"
+            return f"others may write to {named}"
     return None
 
 
-def own_group(told: os.stat_result) -> bool:
+def own_group(status: os.stat_result) -> bool:
     """Check that only the user's private group may write."""
-    if told.st_mode & stat.S_IWOTH:
+    if status.st_mode & stat.S_IWOTH:
         return False
     try:
         import grp
         import pwd
 
-        group, user = grp.getgrgid(told.st_gid), pwd.getpwuid(os.geteuid())
+        group, user = grp.getgrgid(status.st_gid), pwd.getpwuid(os.geteuid())
     except (ImportError, KeyError):
         return False
     return (
@@ -172,14 +172,14 @@ def read_whole(path: Path) -> bytes:
     return data
 
 
-_said: list[Path] = []
+_reported: list[Path] = []
 """File that was reported as unusable, if any."""
 
 
 def _say_unused(path: Path, why: str) -> None:
-    if _said:
+    if _reported:
         return
-    _said.append(path)
+    _reported.append(path)
     _say(
         f"compiled code in {path.parent} that is not as it was written is compiled again:"
         f" {path.name} ({why})"
@@ -307,8 +307,8 @@ def light_cache(folder: Path) -> Any:
         """Constants of compiled code, without the import of the module that each is from."""
 
         def find_class(self, module: str, name: str) -> Any:
-            found = super().find_class(module, name)
-            return (lambda _, *parts: found("numba", *parts)) if name == "_rebuild_env" else found
+            target = super().find_class(module, name)
+            return (lambda _, *parts: target("numba", *parts)) if name == "_rebuild_env" else target
 
     class CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]  # Numba has no types
         """Files with checksums; a damaged one counts as missing and is rewritten.

@@ -263,9 +263,9 @@ def _string(text: Any, at: Any, plain: Any) -> Any:
 
 
 @inner
-def _match(text: Any, at: Any, words: Any, ends: Any, k: Any) -> Any:
+def _match(text: Any, at: Any, words: Any, bounds: Any, k: Any) -> Any:
     """Length of the k-th word if the text continues with it, otherwise 0."""
-    begin, n = ends[k], ends[k + 1] - ends[k]
+    begin, n = bounds[k], bounds[k + 1] - bounds[k]
     for m in range(n):
         if text[at + m] != words[begin + m]:
             return 0
@@ -278,7 +278,7 @@ def scan_rows(
     at: int,
     stop: int,
     words: U8,
-    ends: I64,
+    bounds: I64,
     raw: Bools,
     powers: U64,
     kind: Array,
@@ -296,7 +296,7 @@ def scan_rows(
         text: whole text, whose last byte is a bracket or brace.
         stop: position after which no further object is begun.
         words: names of the k columns, in quotes, then ``true``, ``false``, ``null``.
-        ends: [k + 4], their limits.
+        bounds: [k + 4], their limits.
         raw: [k], whether values remain text; elsewhere arrays may contain only numbers.
         powers: of :func:`powers_of_five`.
         kind: uint8 [k, rows], kinds of values.
@@ -369,7 +369,7 @@ def scan_rows(
         else:
             size = 0
             for q in range(n_keys, n_keys + 3):
-                size += _match(text, at, words, ends, q)
+                size += _match(text, at, words, bounds, q)
             at, flat = at + size if size else -1, False
         while True:
             if at < 0 or at == text.size:
@@ -408,11 +408,11 @@ def scan_rows(
                 begin = at
                 if depth == 1:
                     k = following[last]
-                    size = _match(text, at, words, ends, k)
+                    size = _match(text, at, words, bounds, k)
                     if size == 0:
                         k = -1
                         for q in range(n_keys):
-                            m = _match(text, at, words, ends, q)
+                            m = _match(text, at, words, bounds, q)
                             if m:
                                 size, k = m, q
                     if k >= 0:

@@ -244,7 +244,7 @@ N_CELLS = 6
 
 @inner
 def _add(
-    place: int, low: int, high: int, datum: int, counts: Array, full: Array, n: Array, shown: Array
+    place: int, low: int, high: int, datum: int, counts: Array, full: Array, n: Array, first: Array
 ) -> None:
     """Add one datum to one kind of one label, at the thresholds [low, high)."""
     if low >= high:
@@ -252,14 +252,14 @@ def _add(
     counts[place, low] += 1
     counts[place, high] -= 1
     n_scores = counts.shape[1] - 1
-    if shown.shape[2] == 0 or full[place] == n_scores:
+    if first.shape[2] == 0 or full[place] == n_scores:
         return
     for t in range(low, high):
         at = n[place, t]
-        if at < shown.shape[2]:
-            shown[place, t, at] = datum
+        if at < first.shape[2]:
+            first[place, t, at] = datum
             n[place, t] = at + 1
-            if at + 1 == shown.shape[2]:
+            if at + 1 == first.shape[2]:
                 full[place] += 1
 
 
@@ -273,7 +273,7 @@ def _cells(
     units: tuple[I32, U8],
     present: Array,
     counts: Array,
-    shown: Array,
+    first: Array,
     absent_too: bool,
 ) -> None:
     """Count every label against every datum of its key, in datum order."""
@@ -308,12 +308,12 @@ def _cells(
             reached = max(reached, 0)
             at = (g * n_labels + label) * 6
             if is_true:
-                _add(at + 0, 0, reached, d, counts, full, n, shown)
-                _add(at + 3, reached, some, d, counts, full, n, shown)
-                _add(at + 4, max(reached, some), n_scores, d, counts, full, n, shown)
+                _add(at + 0, 0, reached, d, counts, full, n, first)
+                _add(at + 3, reached, some, d, counts, full, n, first)
+                _add(at + 4, max(reached, some), n_scores, d, counts, full, n, first)
             else:
-                _add(at + (1 if is_judged else 2), 0, reached, d, counts, full, n, shown)
-                _add(at + 5, reached, n_scores, d, counts, full, n, shown)
+                _add(at + (1 if is_judged else 2), 0, reached, d, counts, full, n, first)
+                _add(at + 5, reached, n_scores, d, counts, full, n, first)
         for i in range(rows[0], rows[1]):
             level[row_unit[i]] = -1
         for i in range(truths[0], truths[1]):
@@ -329,7 +329,7 @@ def detailed_cells(
     judged: Array,
     n_scores: int,
     n_groups: int,
-    n_shown: int,
+    n_first: int,
     *,
     absent_too: bool = False,
 ) -> tuple[Array, Array, Array]:
@@ -344,7 +344,7 @@ def detailed_cells(
         truths: true labels by label: start int64 [l + 1]; unit int32 [n].
         judged: bool [u], units that have a truth.
         n_scores: number of thresholds.
-        n_shown: datums to keep per cell.
+        n_first: datums to keep per cell.
         absent_too: also count datums for labels that are neither true nor listed here but may be
             among other datums; otherwise these have zeros.
 
@@ -359,11 +359,11 @@ def detailed_cells(
     flat = n_groups * key.size * N_CELLS
     present = np.zeros((n_groups, key.size), np.bool_)
     counts = np.zeros((flat, n_scores + 1), np.int64)
-    shown = np.full((flat, n_scores, n_shown), -1, np.int32)
+    first = np.full((flat, n_scores, n_first), -1, np.int32)
     units = best, judged
-    _cells(places, key, group, rows, truths, units, present, counts, shown, absent_too)
+    _cells(places, key, group, rows, truths, units, present, counts, first, absent_too)
     summed = np.cumsum(counts[:, :-1], axis=1).reshape(*shape, n_scores)
-    return present, summed, shown.reshape(*shape, n_scores, n_shown)
+    return present, summed, first.reshape(*shape, n_scores, n_first)
 
 
 # Documents ordered by majority of the runs (Condorcet fusion).

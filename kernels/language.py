@@ -68,7 +68,7 @@ def _wide_stop(data: Array, i: int, end: int) -> bool:
 
 
 @inner
-def _ends(
+def _final(
     data: Array,
     begin: int,
     stop: int,
@@ -113,7 +113,7 @@ def _ends(
 
 @kernel
 def _split(
-    data: U8, start: I64, abbreviations: U64, titles: U64, starters: U64, out: Array, ends: Array
+    data: U8, start: I64, abbreviations: U64, titles: U64, starters: U64, out: Array, bounds: Array
 ) -> Any:
     """Copy the sentences into ``out`` without the whitespace between them."""
     text_start = np.zeros(start.size, np.int64)
@@ -170,13 +170,13 @@ def _split(
                     or data[quoted] == 91
                 ):
                     quoted += 1
-                if not _ends(data, token, stop, i, quoted, end, abbreviations, titles, starters):
+                if not _final(data, token, stop, i, quoted, end, abbreviations, titles, starters):
                     continue
             for k in range(begin, close):
                 out[size] = data[k]
                 size += 1
             n += 1
-            ends[n] = size
+            bounds[n] = size
             begin, token, i = follow, follow, follow
         last = begin  # the rest, without whitespace at its end
         i = begin
@@ -192,7 +192,7 @@ def _split(
                 out[size] = data[k]
                 size += 1
             n += 1
-            ends[n] = size
+            bounds[n] = size
         text_start[t + 1] = n
     return n, size, text_start
 
@@ -233,9 +233,9 @@ def split_sentences(
         of each text, int64 [n + 1].
     """
     out = np.empty(data.size, np.uint8)
-    ends = np.zeros(data.size // 2 + start.size + 1, np.int64)
-    n, size, text_start = _split(data, start, abbreviations, titles, starters, out, ends)
-    return out[:size], ends[: n + 1], text_start
+    bounds = np.zeros(data.size // 2 + start.size + 1, np.int64)
+    n, size, text_start = _split(data, start, abbreviations, titles, starters, out, bounds)
+    return out[:size], bounds[: n + 1], text_start
 
 
 # Syllables by the sonority of letters (Selkirk, "On the major class features and syllable theory",

@@ -100,8 +100,8 @@ def joined(parts: list[Runs]) -> Runs:
     start = np.zeros(counts.size + 1, np.int64)
     np.cumsum(counts, out=start[1:])
     begins = [part[1] for part in parts]
-    ends = [part[2] for part in parts]
-    return start, np.concatenate(begins), np.concatenate(ends)
+    stops = [part[2] for part in parts]
+    return start, np.concatenate(begins), np.concatenate(stops)
 
 
 @kernel
@@ -262,9 +262,9 @@ class Room:
     def _read(
         self, function: Any, first: int, last: int, values: Array, offset: Array, pixels: Array
     ) -> None:
-        some, ends = slice(first, last), slice(first, last + 1)
-        runs = self._start[ends], self._begin, self._end
-        function(values, offset[ends], pixels[some], (*runs, self._used[some], self.fault[some]))
+        some, edges = slice(first, last), slice(first, last + 1)
+        runs = self._start[edges], self._begin, self._end
+        function(values, offset[edges], pixels[some], (*runs, self._used[some], self.fault[some]))
 
     def runs(self) -> Runs:
         """Runs of all codes, once every range was read; to be called once."""
@@ -524,15 +524,15 @@ def subtract(runs: Runs, less: Runs) -> Runs:
 
 
 @inner
-def _line_ends(
-    begin: Array, end: Array, k: int, last: int, line_begin: Any, length: Any, ends: Array
+def _line_cuts(
+    begin: Array, end: Array, k: int, last: int, line_begin: Any, length: Any, cuts: Array
 ) -> tuple[Any, Any]:
     """Begins and ends of runs within one line, their number, and the first run after it."""
     n = 0
     line_end = line_begin + length
     while k < last and np.int64(begin[k]) < line_end:
-        ends[n] = max(np.int64(begin[k]) - line_begin, 0)
-        ends[n + 1] = min(np.int64(end[k]) - line_begin, length)
+        cuts[n] = max(np.int64(begin[k]) - line_begin, 0)
+        cuts[n + 1] = min(np.int64(end[k]) - line_begin, length)
         n += 2
         if np.int64(end[k]) > line_end:
             break
@@ -573,7 +573,7 @@ def _stretches(begin: Array, end: Array, size: int, stretch: Array, place: Array
     for y in range(line, last_line + 2):
         m = 0
         if y <= last_line:
-            m, k = _line_ends(begin, end, k, last, y * size, size, two)
+            m, k = _line_cuts(begin, end, k, last, y * size, size, two)
         count = _changes(one, n, two, m, changes)
         for c in range(0, count, 2):
             stretch[used], stretch[used + 1], stretch[used + 2] = changes[c], changes[c + 1], y

@@ -229,23 +229,23 @@ def match(
                     places[at] = j
                     reach[at] = reached
                     n += 1
-            wanted = every
+            open_bits = every
             for c in range(n):
                 j = places[c]
-                free = g_regular[j] & ~matched[j - g0] & wanted & reach[c]
+                free = g_regular[j] & ~matched[j - g0] & open_bits & reach[c]
                 if free != none:
                     matched[j - g0] |= free
-                    wanted &= ~free
+                    open_bits &= ~free
                     hits |= free
                     _note(took, free, i, j)
                     _give(taker, free, i, j)
             for c in range(n):
                 j = places[c]
-                free = ~g_regular[j] & wanted & reach[c]
+                free = ~g_regular[j] & open_bits & reach[c]
                 if not g_crowd[j]:
                     free &= ~matched[j - g0]
                 matched[j - g0] |= free
-                wanted &= ~free
+                open_bits &= ~free
                 aside |= free
                 _note(took, free, i, j)
             for a in range(area_bits.size):
@@ -440,7 +440,7 @@ LOW = 27
 """Bits of the lower half of a similarity in :class:`Gains`."""
 
 
-class Anew(NamedTuple):
+class Both(NamedTuple):
     """Both sides by label, then datum, then row, and their overlaps."""
 
     p_start: Array  # int64 [labels + 1], CSR offsets of predictions by label
@@ -454,7 +454,7 @@ class Anew(NamedTuple):
     g_datum: Array  # int32 [m]
     regular: Array  # uint64 [m], variants in which a ground truth is not ignored
     g_alpha: Array  # float64 [m] or [0]
-    near: Array  # int64 [m + 1], offsets of the overlaps of each ground truth
+    pairs: Array  # int64 [m + 1], offsets of the overlaps of each ground truth
     place: Array  # int32 [k], predictions of any label
     iou: Array  # float64 [k]
 
@@ -473,11 +473,11 @@ class Gains(NamedTuple):
 
 
 @inner
-def _first(both: Anew, j: int, low: float, at: Any, p0: int, p1: int, used: Array, now: int) -> int:
+def _first(both: Both, j: int, low: float, at: Any, p0: int, p1: int, used: Array, now: int) -> int:
     """Free prediction of the highest score with enough overlap with a ground truth; -1 for none."""
     score, row, place = both.score, both.p_row, both.place
     best = -1
-    for k in range(both.near[j], both.near[j + 1]):
+    for k in range(both.pairs[j], both.pairs[j + 1]):
         p = place[k]
         if both.iou[k] < low or used[p] == now:
             continue
@@ -490,13 +490,13 @@ def _first(both: Anew, j: int, low: float, at: Any, p0: int, p1: int, used: Arra
 
 @inner
 def _most(
-    both: Anew, j: int, low: float, at: Any, p0: int, p1: int, lowest: float, used: Array, now: int
+    both: Both, j: int, low: float, at: Any, p0: int, p1: int, lowest: float, used: Array, now: int
 ) -> int:
     """Free prediction with the largest overlap and a score from ``lowest`` on; -1 for none."""
     row, place, iou = both.p_row, both.place, both.iou
     best = -1
     most = 0.0
-    for k in range(both.near[j], both.near[j + 1]):
+    for k in range(both.pairs[j], both.pairs[j + 1]):
         p = place[k]
         if iou[k] < low or used[p] == now or p < p0 or p >= p1:
             continue
@@ -509,7 +509,7 @@ def _most(
 
 
 @kernel
-def match_anew(first: int, last: int, both: Anew, thresholds: Array, out: Gains) -> None:
+def rematch(first: int, last: int, both: Both, thresholds: Array, out: Gains) -> None:
     """Match every label of [first, last).
 
     Args:
@@ -650,23 +650,23 @@ def match_across_labels(
     bits_out = np.empty(capacity, np.uint64)
     n = 0
     for s in range(start.size - 1):
-        wanted = np.uint64(0)
+        open_bits = np.uint64(0)
         before = -1
         for i in range(start[s], start[s + 1]):
             p = prediction[i]
             g = ground_truth[i]
             if p != before:
                 before = p
-                wanted = p_bits[p]
+                open_bits = p_bits[p]
                 if (hit[p] | ignored[p]) & mask != 0:
-                    wanted = np.uint64(0)
-            if wanted == 0 or not iou[i] >= threshold or p_label[p] == g_label[g]:
+                    open_bits = np.uint64(0)
+            if open_bits == 0 or not iou[i] >= threshold or p_label[p] == g_label[g]:
                 continue
-            assigned = wanted & g_free[g]
+            assigned = open_bits & g_free[g]
             if assigned == 0:
                 continue
             g_free[g] &= ~assigned
-            wanted &= ~assigned
+            open_bits &= ~assigned
             if n == capacity:
                 capacity *= 2
                 p_out = np.concatenate((p_out, np.empty(n, np.int32)))

@@ -260,39 +260,39 @@ def _by_digit(
     free: Array,
     shift: np.uint64,
     target: Array,
-    beside: Array,
+    extra: Array,
     target_companions: Array,
 ) -> None:
     """Sort values, and their companions, stably by one digit."""
-    has_companions = beside.size > 0
+    has_companions = extra.size > 0
     for i in range(source.size):
         digit = np.int64((source[i] >> shift) & _LOW)
         at = free[digit]
         free[digit] = at + 1
         target[at] = source[i]
         if has_companions:
-            target_companions[at] = beside[i]
+            target_companions[at] = extra[i]
 
 
 @kernel
-def _finish(bits: Array, beside: Array, moves: int) -> bool:
+def _finish(bits: Array, extra: Array, moves: int) -> bool:
     """Sort values that are nearly sorted, stably; False after too many moves."""
-    has_companions = beside.size > 0
+    has_companions = extra.size > 0
     for i in range(1, bits.size):
         value = bits[i]
         if bits[i - 1] <= value:
             continue
-        with_it = beside[i] if has_companions else 0
+        with_it = extra[i] if has_companions else 0
         j = i
         while j > 0 and bits[j - 1] > value and moves > 0:
             bits[j] = bits[j - 1]
             if has_companions:
-                beside[j] = beside[j - 1]
+                extra[j] = extra[j - 1]
             j -= 1
             moves -= 1
         bits[j] = value
         if has_companions:
-            beside[j] = with_it
+            extra[j] = with_it
         if moves == 0:
             return False
     return True
@@ -320,44 +320,44 @@ def sort_range(score: Array) -> None:
 @lru_cache
 def _numpy_is_faster() -> bool:
     """Return whether this processor sorts faster with NumPy than by digits."""
-    ways: tuple[Callable[[Array], None], ...] = (
+    sorts: tuple[Callable[[Array], None], ...] = (
         np.ndarray.sort,
-        partial(_sort_digits, beside=None),
+        partial(_sort_digits, extra=None),
     )
     seconds = [math.inf, math.inf]
     for _ in range(3):
-        for i, way in enumerate(ways):
+        for i, sort in enumerate(sorts):
             values = np.sin(np.arange(_LONG))
             begin = time.thread_time()
-            way(values)
+            sort(values)
             seconds[i] = min(seconds[i], time.thread_time() - begin)
     return seconds[0] < seconds[1]
 
 
-def sort_with(start: Array, first: int, last: int, score: Array, beside: Array) -> None:
-    """Sort ranges of contiguous scores in place, ascending, and ``beside`` with them.
+def sort_with(start: Array, first: int, last: int, score: Array, extra: Array) -> None:
+    """Sort ranges of contiguous scores in place, ascending, and ``extra`` with them.
 
     Args:
-        beside: float64 or int64 [n], a weight or row of each score.
+        extra: float64 or int64 [n], a weight or row of each score.
     """
     long = np.flatnonzero(np.diff(start[first : last + 1]) >= _LONG) + first
     for a, b in zip(start[long].tolist(), start[long + 1].tolist(), strict=True):
-        _sort_digits(score[a:b], beside[a:b])
+        _sort_digits(score[a:b], extra[a:b])
     for low, high in zip([first, *(long + 1)], [*long, last], strict=True):
         a, b = int(start[low]), int(start[high])
         if a < b:
             down, order = -score[a:b], np.empty(b - a, np.int32)
             rank_by_score(down, start[low : high + 1] - a, 0, high - low, order)
             np.negative(down[order], out=score[a:b])
-            beside[a:b] = beside[a:b][order]
+            extra[a:b] = extra[a:b][order]
 
 
-def _sort_digits(score: Array, beside: Array | None) -> None:
+def _sort_digits(score: Array, extra: Array | None) -> None:
     bits = score.view(np.uint64)
     count = np.zeros((_DIGITS, int(_LOW) + 1), np.int64)
     _count_digits(bits, count)
     source, target = bits, np.empty_like(bits)
-    payload = np.zeros(0, np.int64) if beside is None else beside.view(np.int64)
+    payload = np.zeros(0, np.int64) if extra is None else extra.view(np.int64)
     current, spare = payload, np.empty_like(payload)
     places = np.flatnonzero(count.max(axis=1) < bits.size)  # of the others all digits are alike
     for some in (places[-_FIRST:], places):

@@ -218,7 +218,7 @@ def match_substrings(
     gold: tuple[I64, I32],
     haystacks: tuple[U8, I64],
     needles: tuple[U8, I64],
-    asked: Bools,
+    used: Bools,
     pair_start: I64,
     out: Array,
 ) -> None:
@@ -231,7 +231,7 @@ def match_substrings(
         gold: offsets of the golds of each query; haystack of each, below 2 GiB.
         haystacks: bytes uint8; offsets int64 [haystacks + 1].
         needles: bytes uint8; offsets int64 [needles + 1].
-        asked: bool [needles], needles to search for.
+        used: bool [needles], needles to search for.
         out: uint8; a row is a retrieved component.
     """
     r_start, r_text = retrieved
@@ -253,10 +253,10 @@ def match_substrings(
             begin, end = hay_start[text], hay_start[text + 1]
             bits = 0
             for r in range(r_start[q + 1] - r_start[q]):
-                wanted = r_text[r_start[q] + r]
-                n0, n1 = needle_start[wanted], needle_start[wanted + 1]
+                code = r_text[r_start[q] + r]
+                n0, n1 = needle_start[code], needle_start[code + 1]
                 place = pair_start[q] + r * n_gold + g
-                if not asked[wanted] or n1 - n0 > end - begin or out[place]:
+                if not used[code] or n1 - n0 > end - begin or out[place]:
                     continue
                 if n1 - n0 < _RUN:
                     out[place] = _scan(hay, begin, end, needle, n0, n1)
@@ -408,8 +408,8 @@ def match_by_union_lcs(
     for q in range(first, last):
         n_gold = g_start[q + 1] - g_start[q]
         for g in range(n_gold):
-            wanted = g_text[g_start[q] + g]
-            gs0, gs1 = sentence_start[wanted], sentence_start[wanted + 1]
+            truth = g_text[g_start[q] + g]
+            gs0, gs1 = sentence_start[truth], sentence_start[truth + 1]
             base, distinct = word_start[gs0], 0
             for k in range(base, word_start[gs1]):
                 if local[word[k]] < 0:
@@ -433,7 +433,7 @@ def match_by_union_lcs(
                         possible += 1
                 if not _passes(possible, distinct, threshold, reached):
                     continue
-                if text == wanted or _passes(0, distinct, threshold, reached):
+                if text == truth or _passes(0, distinct, threshold, reached):
                     out[place] = 1
                     continue
                 hits = 0

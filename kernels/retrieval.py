@@ -147,7 +147,7 @@ def rank_judgments(
     values = laid.view(np.float64)
     longest, most = _longest(start, first, last), _longest(gold_start, first, last)
     seen = np.empty(_sized(longest), np.uint64)
-    wanted = np.empty(_sized(most), np.int32)
+    slots = np.empty(_sized(most), np.int32)
     gold_of, ordered = np.empty(longest, np.int32), np.empty(longest)
     for q in range(first, last):
         low, high = start[q], start[q + 1]
@@ -155,13 +155,13 @@ def rank_judgments(
         size = _sized(g_high - g_low)
         mask = np.uint64(size - 1)
         for entry in range(size):
-            wanted[entry] = 0
+            slots[entry] = 0
         for g in range(g_low, g_high):
-            place = _find(wanted, mask, golds, g_low, golds[g, KEY])
-            if wanted[place] != 0:
+            place = _find(slots, mask, golds, g_low, golds[g, KEY])
+            if slots[place] != 0:
                 repeats[1, q] = g + 1
             else:
-                wanted[place] = g - g_low + 1
+                slots[place] = g - g_low + 1
         run_size = _sized(high - low)
         run_mask = np.uint64(run_size - 1)
         for entry in range(run_size):
@@ -179,9 +179,9 @@ def rank_judgments(
                 repeats[2, q] += 1
             seen[at] = key
             nought = nought or key == 0  # its place is as empty as before
-            place = _find(wanted, mask, golds, g_low, key)
-            if wanted[place] != 0 and base + n < room[q + 1]:
-                gold_of[i - low] = g_low + wanted[place] - 1
+            place = _find(slots, mask, golds, g_low, key)
+            if slots[place] != 0 and base + n < room[q + 1]:
+                gold_of[i - low] = g_low + slots[place] - 1
                 hits[base + n] = i
                 n += 1
         many[q] = n
@@ -350,15 +350,15 @@ def log_discounts(longest: int, shift: int) -> Array:
 
 
 @kernel
-def found_within(
-    start: I64, gold: F64, found: I32, level: float, cuts: I64, begin: int, end: int, out: Array
+def count_within(
+    start: I64, gold: F64, gold_rank: I32, level: float, cuts: I64, begin: int, end: int, out: Array
 ) -> None:
     """Count the judgments that reach a level and were retrieved up to each cut-off.
 
     Args:
         start: int64 [q + 1], CSR offsets of the judgments of each query.
         gold: float64 [g], relevance, descending within a query.
-        found: int32 [g], rank, from 1, at which each was retrieved, otherwise 0.
+        gold_rank: int32 [g], rank, from 1, at which each was retrieved, otherwise 0.
         level: lowest relevance that counts.
     """
     n_cuts = cuts.size
@@ -368,10 +368,10 @@ def found_within(
         for g in range(start[q], start[q + 1]):
             if gold[g] < level:
                 break
-            if found[g] <= 0:
+            if gold_rank[g] <= 0:
                 continue
             c = 0
-            while c < n_cuts and cuts[c] < found[g]:
+            while c < n_cuts and cuts[c] < gold_rank[g]:
                 c += 1
             if c < n_cuts:
                 out[q, c] += 1.0
@@ -500,7 +500,7 @@ def all_relevant(
     first: I32,
     size: I32,
     relevant: Bools,
-    wanted: I64,
+    golds: I64,
     cuts: I64,
     begin: int,
     end: int,
@@ -509,7 +509,7 @@ def all_relevant(
     """Chance that all relevant documents are among the first, up to cut-offs.
 
     Args:
-        wanted: int64 [q], relevant documents, retrieved or not; without any the result is 0.0.
+        golds: int64 [q], relevant documents, retrieved or not; without any the result is 0.0.
     """
     for q in range(begin, end):
         total = 0
@@ -522,7 +522,7 @@ def all_relevant(
                 hits += 1
         for c in range(cuts.size):
             out[q, c] = 0.0
-            if wanted[q] > 0 and total >= wanted[q] and cuts[c] >= low:
+            if golds[q] > 0 and total >= golds[q] and cuts[c] >= low:
                 out[q, c] = _all_within(many, hits, min(many, cuts[c] - low + 1))
 
 
@@ -777,16 +777,16 @@ def ndcg_means(
     for q in range(begin, end):
         # at every relevant document; those not retrieved count the end of the list
         i, dcg, best, total = ideal_start[q], 0.0, 0.0, 0.0
-        wanted = 0
-        while i + wanted < ideal_start[q + 1] and ideal[i + wanted] > 0:
-            wanted += 1
+        golds = 0
+        while i + golds < ideal_start[q + 1] and ideal[i + golds] > 0:
+            golds += 1
         at_relevant[q] = 0.0
         at_levels[q] = 0.0
-        if wanted == 0:
+        if golds == 0:
             continue
         at, got = 0, 0
         for h in range(start[q], start[q + 1]):
-            while at < rank[h] and at < wanted:
+            while at < rank[h] and at < golds:
                 at += 1
                 best += ideal[i] / discount[at]
                 i += 1
@@ -795,27 +795,27 @@ def ndcg_means(
             if gain[h] > 0:
                 total += dcg / best
                 got += 1
-        while at < wanted:
+        while at < golds:
             at += 1
             best += ideal[i] / discount[at]
             i += 1
-        total += (wanted - got) * dcg / best
-        at_relevant[q] = max(0.0, total) / wanted
+        total += (golds - got) * dcg / best
+        at_relevant[q] = max(0.0, total) / golds
 
         # at every rank at which the ideal gain falls, and at the end of the retrieved documents
         h, dcg, best, total = start[q], 0.0, 0.0, 0.0
         steps = 0
-        for at in range(1, wanted + 1):
+        for at in range(1, golds + 1):
             i = ideal_start[q] + at - 1
             best += ideal[i] / discount[at]
-            if at < wanted and ideal[i + 1] == ideal[i]:
+            if at < golds and ideal[i + 1] == ideal[i]:
                 continue
             while h < start[q + 1] and rank[h] <= at:
                 dcg += gain[h] / discount[rank[h]]
                 h += 1
             total += dcg / best
             steps += 1
-        if retrieved[q] >= wanted + 2:
+        if retrieved[q] >= golds + 2:
             while h < start[q + 1]:
                 dcg += gain[h] / discount[rank[h]]
                 h += 1
@@ -953,17 +953,17 @@ def expected_gains(
         cuts: lists are evaluated up to the last of them.
     """
     for q in range(begin, end):
-        looking, looked, total, so_far = 1.0, 0.0, 0.0, 0.0
+        looking, viewed, total, so_far = 1.0, 0.0, 0.0, 0.0
         h = start[q]
         c = 0
         for place in range(1, cuts[cuts.size - 1] + 1):
             while c < cuts.size and cuts[c] < place:
-                out[q, c] = total / looked if looked > 0 else 0.0
+                out[q, c] = total / viewed if viewed > 0 else 0.0
                 c += 1
             if h == start[q + 1] and user in (BPM, NERR8):
                 # without gain these look on for certain, however far a cut-off is
                 while c < cuts.size:
-                    seen = looked + looking * (cuts[c] - place + 1)
+                    seen = viewed + looking * (cuts[c] - place + 1)
                     out[q, c] = total / seen if seen > 0 else 0.0
                     c += 1
                 break
@@ -971,12 +971,12 @@ def expected_gains(
             if h < start[q + 1] and rank[h] == place:
                 here = gain[h]
                 h += 1
-            looked += looking
+            viewed += looking
             total += looking * here
             so_far += here
             looking *= _looks_on(user, place, here, so_far, wish)
             if looking == 0:
                 break
         while c < cuts.size:
-            out[q, c] = total / looked if looked > 0 else 0.0
+            out[q, c] = total / viewed if viewed > 0 else 0.0
             c += 1

@@ -778,7 +778,7 @@ def _won(
     (p_start, p_stop), (n_start, n_stop) = positives, negatives
     won, hits, others = onto
     score, chunk, other_chunk = source.score, filled[0], filled[1]
-    here, beside = memory[0], memory[1]
+    here, tied = memory[0], memory[1]
     for s in range(p_start.size):
         out, right, below = won[s], hits[s], others[s]
         i, j = p_start[s], n_start[s]
@@ -794,8 +794,8 @@ def _won(
                 for d in range(here.size):
                     here[d] += chunk[i - i_begin, d]
                 i += 1
-            for d in range(beside.size):
-                beside[d] = 0.0
+            for d in range(tied.size):
+                tied[d] = 0.0
             while j < n_stop[s] and score[j] <= at:
                 if j == j_end:
                     j_begin, j_end = j, min(j + other_chunk.shape[0], n_stop[s])
@@ -804,14 +804,14 @@ def _won(
                     for d in range(below.size):
                         below[d] += other_chunk[j - j_begin, d]
                 else:
-                    for d in range(beside.size):
-                        beside[d] += other_chunk[j - j_begin, d]
+                    for d in range(tied.size):
+                        tied[d] += other_chunk[j - j_begin, d]
                 j += 1
             for d in range(out.size):
-                out[d] += float(here[d]) * (float(below[d]) + float(beside[d]) / 2)
+                out[d] += float(here[d]) * (float(below[d]) + float(tied[d]) / 2)
             for d in range(out.size):
                 right[d] += here[d]
-                below[d] += beside[d]
+                below[d] += tied[d]
 
 
 @kernel

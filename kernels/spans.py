@@ -152,22 +152,22 @@ def judge_schemas(
                     for g in range(truth_starts[d], truth_starts[d + 1]):
                         if used[g] or key[0][p] != key[1][g]:
                             continue
-                        alike = label[0][p] == label[1][g]
-                        if within and not alike:
+                        same = label[0][p] == label[1][g]
+                        if within and not same:
                             continue
                         equal = begin[0][p] == begin[1][g] and end[0][p] == end[1][g]
                         shared = min(end[0][p], end[1][g]) - max(begin[0][p], begin[1][g])
                         length = end[1][g] - begin[1][g]
                         enough = shared > 0 and (shared / length) * 100.0 >= least
                         if schema == TYPE:
-                            if enough and alike:
+                            if enough and same:
                                 away = abs(begin[0][p] - begin[1][g]) + abs(end[0][p] - end[1][g])
                                 if away < nearest:
                                     right, nearest = g, away
                             elif enough and fallback < 0:
                                 fallback = g
                             continue
-                        if equal and (schema != STRICT or alike) and (schema != PARTIAL or enough):
+                        if equal and (schema != STRICT or same) and (schema != PARTIAL or enough):
                             right = g
                             break
                         if enough and fallback < 0:

@@ -596,7 +596,7 @@ def _width(n: int, m: int) -> int:
 
 
 @inner
-def kept_cells(n: int, m: int) -> int:
+def row_cells(n: int, m: int) -> int:
     """Number of cells kept per row: those of its band, and of the next one's."""
     return min(m + 2, 2 * _width(n, m) + math.ceil(m / n) + 4)
 
@@ -605,7 +605,7 @@ def kept_cells(n: int, m: int) -> int:
 def bands(n: int, m: int, low: Array, top: Array) -> None:
     """First column of each row that is searched, and one past the last, [n + 1]."""
     ratio, width = m / n, _width(n, m)
-    low[0], top[0] = 0, min(m + 1, kept_cells(n, m) - 1)
+    low[0], top[0] = 0, min(m + 1, row_cells(n, m) - 1)
     for i in range(1, n + 1):
         diagonal = math.floor(i * ratio)
         low[i] = max(0, diagonal - width)
@@ -729,10 +729,10 @@ def _shift(h: Array, n: int, start: int, length: int, target: int, out: Array) -
 
 @inner
 def _edits(
-    h: Array, n: int, ref: Array, tables: Any, bounds: Any, marks: Any, shifted: Array
+    h: Array, n: int, ref: Array, tables: Any, bounds: Any, flags: Any, shifted: Array
 ) -> int:
     """Edits and shifts of one hypothesis, which is shifted in place."""
-    (cost, step, tried), (low, top), (align, h_wrong, r_wrong) = tables, bounds, marks
+    (cost, step, tried), (low, top), (align, h_wrong, r_wrong) = tables, bounds, flags
     m = ref.size
     bands(n, m, low, top)
     for j in range(top[0]):
@@ -815,7 +815,7 @@ def translation_edits(
         m = r_start[u + 1] - r_start[u]
         n_max, m_max = max(n_max, n), max(m_max, m)
     align = np.empty(m_max, np.int64)
-    marks = align, np.zeros(n_max + 1, np.int64), np.zeros(m_max + 1, np.int64)
+    flags = align, np.zeros(n_max + 1, np.int64), np.zeros(m_max + 1, np.int64)
     h, shifted = np.empty(n_max, np.int32), np.empty(n_max, np.int32)
     low, top = np.empty(n_max + 1, np.int64), np.empty(n_max + 1, np.int64)
     for u in range(first, last):
@@ -826,6 +826,6 @@ def translation_edits(
             continue
         for i in range(n):
             h[i] = c_code[c0 + i]
-        cells = n + 1, kept_cells(n, m)
+        cells = n + 1, row_cells(n, m)
         tables = np.empty(cells, np.int32), np.empty(cells, np.uint8), np.empty(cells, np.int32)
-        out[u] = _edits(h, n, r_code[r0 : r0 + m], tables, (low, top), marks, shifted)
+        out[u] = _edits(h, n, r_code[r0 : r0 + m], tables, (low, top), flags, shifted)

@@ -38,9 +38,9 @@ def _overlapping(
     first: int,
     last: int,
     truth_start: I64,
-    found_start: I64,
+    track_start: I64,
     truth: Boxes,
-    found: Boxes,
+    track: Boxes,
     pair_start: Array,
     out: tuple[Array, Array, Array],
 ) -> None:
@@ -48,10 +48,10 @@ def _overlapping(
 
     They are written if the outputs have room, after counting.
     """
-    pair_truth, pair_found, overlap = out
+    pair_truth, pair_track, overlap = out
     write = overlap.size > 0
     for frame in range(first, last):
-        g, t = truth_start[frame], found_start[frame]
+        g, t = truth_start[frame], track_start[frame]
         at = pair_start[frame]
         many = 0
         for i in range(g, truth_start[frame + 1]):
@@ -59,17 +59,17 @@ def _overlapping(
                 continue
             xmin, ymin = truth.corners[i, 0], truth.corners[i, 1]
             xmax, ymax = truth.corners[i, 2], truth.corners[i, 3]
-            for j in range(t, found_start[frame + 1]):
-                if found.area[j] <= _EPSILON:
+            for j in range(t, track_start[frame + 1]):
+                if track.area[j] <= _EPSILON:
                     continue
                 iou = box_iou(
-                    xmin, ymin, xmax, ymax, truth.area[i], found.corners, found.area, j, False
+                    xmin, ymin, xmax, ymax, truth.area[i], track.corners, track.area, j, False
                 )
                 if iou <= 0.0:
                     continue
                 if write:
                     pair_truth[at + many] = i - g
-                    pair_found[at + many] = j - t
+                    pair_track[at + many] = j - t
                     overlap[at + many] = iou
                 many += 1
         if not write:
@@ -77,13 +77,13 @@ def _overlapping(
 
 
 def pairs_of(
-    truth_start: Array, found_start: Array, truth: Boxes, found: Boxes, over: Over
+    truth_start: Array, track_start: Array, truth: Boxes, track: Boxes, over: Over
 ) -> tuple[Array, Array, Array, Array]:
     """Find pairs of boxes that overlap, frame by frame, row by row.
 
     Args:
         truth_start: int64 [frames + 1], offsets of the first side's boxes.
-        found_start: int64 [frames + 1], of the other side.
+        track_start: int64 [frames + 1], of the other side.
         over: calls a function on ranges of frames with CSR offsets, possibly in parallel.
 
     Returns:
@@ -92,13 +92,13 @@ def pairs_of(
     """
     many = np.zeros(truth_start.size, np.int64)
     none = np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float64)
-    offsets = truth_start + found_start
+    offsets = truth_start + track_start
 
     def run(place: Array, out: tuple[Array, Array, Array]) -> None:
         over(
             offsets,
             lambda first, last: _overlapping(
-                first, last, truth_start, found_start, truth, found, place, out
+                first, last, truth_start, track_start, truth, track, place, out
             ),
         )
 
@@ -228,15 +228,15 @@ class TrackFrames(NamedTuple):
 
     start: Array  # int64 [units + 1], frames of each unit
     truth_start: Array  # int64 [frames + 1], ground truths of each frame
-    found_start: Array  # int64 [frames + 1], predictions of each frame
+    track_start: Array  # int64 [frames + 1], predictions of each frame
     pair_start: Array  # int64 [frames + 1], pairs of each frame
     truth: Array  # int32 [pairs], the ground truth of each pair, from 0 in its frame
-    found: Array  # int32 [pairs], the same of the prediction; pairs ascend by both
+    track: Array  # int32 [pairs], the same of the prediction; pairs ascend by both
     overlap: Array  # float64 [pairs], similarity, in (0, 1]
     truth_id: Array  # int32 [n], object of each ground truth, from 0 in its unit
-    found_id: Array  # int32 [m], track of each prediction, from 0 in its unit
+    track_id: Array  # int32 [m], track of each prediction, from 0 in its unit
     n_truth_ids: Array  # int32 [units]
-    n_found_ids: Array  # int32 [units]
+    n_track_ids: Array  # int32 [units]
 
 
 class Couples(NamedTuple):
@@ -244,7 +244,7 @@ class Couples(NamedTuple):
 
     of_pair: Array  # int32 [pairs of the unit], the couple of each pair
     truth: Array  # int32 [couples], their object
-    found: Array  # int32 [couples], their track
+    track: Array  # int32 [couples], their track
 
 
 @allocating
@@ -270,11 +270,11 @@ def couples_of(frames: TrackFrames, unit: int) -> Couples:
     truth = np.empty(many, np.int32)
     predicted = np.empty(many, np.int32)
     for frame in range(begin, end):
-        g, t = frames.truth_start[frame], frames.found_start[frame]
+        g, t = frames.truth_start[frame], frames.track_start[frame]
         for pair in range(frames.pair_start[frame], frames.pair_start[frame + 1]):
             truth[pair - before] = frames.truth_id[g + frames.truth[pair]]
-            predicted[pair - before] = frames.found_id[t + frames.found[pair]]
-    rows = by_code(predicted, frames.n_found_ids[unit], np.arange(many).astype(np.int32))
+            predicted[pair - before] = frames.track_id[t + frames.track[pair]]
+    rows = by_code(predicted, frames.n_track_ids[unit], np.arange(many).astype(np.int32))
     rows = by_code(truth, frames.n_truth_ids[unit], rows)
     of_pair = np.empty(many, np.int32)
     first = np.empty(many, np.int32)
@@ -303,7 +303,7 @@ def dense_overlaps(frames: TrackFrames, frame: int, m: int, out: Array) -> None:
     n = frames.truth_start[frame + 1] - frames.truth_start[frame]
     out[: n * m] = 0.0
     for pair in range(frames.pair_start[frame], frames.pair_start[frame + 1]):
-        out[frames.truth[pair] * m + frames.found[pair]] = frames.overlap[pair]
+        out[frames.truth[pair] * m + frames.track[pair]] = frames.overlap[pair]
 
 
 # CLEAR: matches frame by frame, those of the previous frame first (Bernardin and Stiefelhagen
@@ -348,10 +348,10 @@ def clear(
     for unit in range(first, last):
         begin, end = frames.start[unit], frames.start[unit + 1]
         most_truth = most_rows(frames.truth_start, begin, end)
-        most_found = most_rows(frames.found_start, begin, end)
-        weight = np.empty(most_truth * most_found, np.float64)
-        dense = np.empty(most_truth * most_found, np.float64)
-        scratch = assignment_scratch(max(most_truth, most_found))
+        most_track = most_rows(frames.track_start, begin, end)
+        weight = np.empty(most_truth * most_track, np.float64)
+        dense = np.empty(most_truth * most_track, np.float64)
+        scratch = assignment_scratch(max(most_truth, most_track))
         column = np.empty(most_truth, np.int32)
         n_ids = frames.n_truth_ids[unit]
         frames_of = np.zeros(n_ids, np.int64)
@@ -361,8 +361,8 @@ def clear(
         tracked = np.full(n_ids, -1, np.int64)  # number of the frame in which it was last matched
         number = 0  # of frames that have rows of both sides
         for frame in range(begin, end):
-            g, t = frames.truth_start[frame], frames.found_start[frame]
-            n, m = frames.truth_start[frame + 1] - g, frames.found_start[frame + 1] - t
+            g, t = frames.truth_start[frame], frames.track_start[frame]
+            n, m = frames.truth_start[frame + 1] - g, frames.track_start[frame + 1] - t
             for i in range(n):
                 frames_of[frames.truth_id[g + i]] += 1
             if n == 0 or m == 0:  # a match of the previous frame remains
@@ -371,18 +371,18 @@ def clear(
             dense_overlaps(frames, frame, m, dense)
             weight[: n * m] = 0.0
             for pair in range(frames.pair_start[frame], frames.pair_start[frame + 1]):
-                i, j, s = frames.truth[pair], frames.found[pair], frames.overlap[pair]
+                i, j, s = frames.truth[pair], frames.track[pair], frames.overlap[pair]
                 if s < least:
                     continue
                 one = frames.truth_id[g + i]
-                same = tracked[one] == number - 1 and last_track[one] == frames.found_id[t + j]
+                same = tracked[one] == number - 1 and last_track[one] == frames.track_id[t + j]
                 weight[i * m + j] = CONTINUED + s if same else s
             assign(weight, n, m, scratch, column)
             for i in range(n):
                 j = column[i]
                 if j < 0 or not weight[i * m + j] > EPSILON:
                     continue
-                one, track = frames.truth_id[g + i], frames.found_id[t + j]
+                one, track = frames.truth_id[g + i], frames.track_id[t + j]
                 event = MATCH
                 before = last_track[one]
                 if before >= 0 and before != track:
@@ -425,19 +425,19 @@ def absorbed(
     for unit in range(first, last):
         begin, end = frames.start[unit], frames.start[unit + 1]
         most_truth = most_rows(frames.truth_start, begin, end)
-        most_found = most_rows(frames.found_start, begin, end)
-        weight = np.empty(most_truth * most_found, np.float64)
-        scratch = assignment_scratch(max(most_truth, most_found))
+        most_track = most_rows(frames.track_start, begin, end)
+        weight = np.empty(most_truth * most_track, np.float64)
+        scratch = assignment_scratch(max(most_truth, most_track))
         column = np.empty(most_truth, np.int32)
         for frame in range(begin, end):
-            g, t = frames.truth_start[frame], frames.found_start[frame]
-            n, m = frames.truth_start[frame + 1] - g, frames.found_start[frame + 1] - t
+            g, t = frames.truth_start[frame], frames.track_start[frame]
+            n, m = frames.truth_start[frame + 1] - g, frames.track_start[frame + 1] - t
             if n == 0 or m == 0:
                 continue
             weight[: n * m] = 0.0
             for pair in range(frames.pair_start[frame], frames.pair_start[frame + 1]):
                 if frames.overlap[pair] >= least:
-                    at = frames.truth[pair] * m + frames.found[pair]
+                    at = frames.truth[pair] * m + frames.track[pair]
                     weight[at] = frames.overlap[pair]
             assign(weight, n, m, scratch, column)
             for i in range(n):
@@ -457,16 +457,16 @@ def _align(frames: TrackFrames, unit: int, couples: Couples, dense: Array, sums:
     ``dense`` and ``sums`` float64 [2, k] are scratch memory for a frame.
     """
     n_truth = np.zeros(frames.n_truth_ids[unit], np.float64)
-    n_found = np.zeros(frames.n_found_ids[unit], np.float64)
+    n_track = np.zeros(frames.n_track_ids[unit], np.float64)
     out = np.zeros(couples.truth.size, np.float64)
     before = frames.pair_start[frames.start[unit]]
     for frame in range(frames.start[unit], frames.start[unit + 1]):
-        g, t = frames.truth_start[frame], frames.found_start[frame]
-        n, m = frames.truth_start[frame + 1] - g, frames.found_start[frame + 1] - t
+        g, t = frames.truth_start[frame], frames.track_start[frame]
+        n, m = frames.truth_start[frame + 1] - g, frames.track_start[frame + 1] - t
         for i in range(n):
             n_truth[frames.truth_id[g + i]] += 1.0
         for j in range(m):
-            n_found[frames.found_id[t + j]] += 1.0
+            n_track[frames.track_id[t + j]] += 1.0
         first, last = frames.pair_start[frame], frames.pair_start[frame + 1]
         if first == last:
             continue
@@ -483,11 +483,11 @@ def _align(frames: TrackFrames, unit: int, couples: Couples, dense: Array, sums:
                 sums[1, j] = total
         for pair in range(first, last):
             s = frames.overlap[pair]
-            either = sums[1, frames.found[pair]] + sums[0, frames.truth[pair]] - s
+            either = sums[1, frames.track[pair]] + sums[0, frames.truth[pair]] - s
             if either > EPSILON:
                 out[couples.of_pair[pair - before]] += s / either
     for c in range(out.size):
-        out[c] = out[c] / (n_truth[couples.truth[c]] + n_found[couples.found[c]] - out[c])
+        out[c] = out[c] / (n_truth[couples.truth[c]] + n_track[couples.track[c]] - out[c])
     return out
 
 
@@ -498,7 +498,7 @@ class HotaSums(NamedTuple):
     overlap: Array  # float64 [units, alphas], their overlaps
     either: Array  # float64, over matches the share of common rows in all rows of object or track
     of_truth: Array  # float64, the same in the rows of the object
-    of_found: Array  # float64, the same in the rows of the track
+    of_track: Array  # float64, the same in the rows of the track
 
 
 @kernel
@@ -512,17 +512,17 @@ def hota(frames: TrackFrames, first: int, last: int, floors: Array, out: HotaSum
     for unit in range(first, last):
         begin, end = frames.start[unit], frames.start[unit + 1]
         most_truth = most_rows(frames.truth_start, begin, end)
-        most_found = most_rows(frames.found_start, begin, end)
-        longest = max(most_truth, most_found)
-        dense = np.empty(most_truth * most_found, np.float64)
-        weight = np.empty(most_truth * most_found, np.float64)
+        most_track = most_rows(frames.track_start, begin, end)
+        longest = max(most_truth, most_track)
+        dense = np.empty(most_truth * most_track, np.float64)
+        weight = np.empty(most_truth * most_track, np.float64)
         sums = np.empty((2, longest), np.float64)
         scratch = assignment_scratch(longest)
         column = np.empty(most_truth, np.int32)
         couples = couples_of(frames, unit)
         aligned = _align(frames, unit, couples, dense, sums)
         before = frames.pair_start[begin]
-        couple_at = np.empty(most_truth * most_found, np.int32)
+        couple_at = np.empty(most_truth * most_track, np.int32)
         room = frames.truth_start[end] - frames.truth_start[begin]
         met_place = np.empty(room, np.int32)
         met_overlap = np.empty(room, np.float64)
@@ -533,12 +533,12 @@ def hota(frames: TrackFrames, first: int, last: int, floors: Array, out: HotaSum
             pairs = frames.pair_start[frame], frames.pair_start[frame + 1]
             if pairs[0] == pairs[1]:
                 continue
-            g, t = frames.truth_start[frame], frames.found_start[frame]
-            n, m = frames.truth_start[frame + 1] - g, frames.found_start[frame + 1] - t
+            g, t = frames.truth_start[frame], frames.track_start[frame]
+            n, m = frames.truth_start[frame + 1] - g, frames.track_start[frame + 1] - t
             dense_overlaps(frames, frame, m, dense)
             weight[: n * m] = 0.0
             for pair in range(pairs[0], pairs[1]):
-                i, j = frames.truth[pair], frames.found[pair]
+                i, j = frames.truth[pair], frames.track[pair]
                 couple = couples.of_pair[pair - before]
                 weight[i * m + j] = aligned[couple] * frames.overlap[pair]
                 couple_at[i * m + j] = couple
@@ -563,20 +563,20 @@ def hota(frames: TrackFrames, first: int, last: int, floors: Array, out: HotaSum
                 out.tp[unit, a] += 1
                 out.overlap[unit, a] += met_overlap[k]
         rows_truth = np.zeros(frames.n_truth_ids[unit], np.int64)
-        rows_found = np.zeros(frames.n_found_ids[unit], np.int64)
+        rows_track = np.zeros(frames.n_track_ids[unit], np.int64)
         for g in range(frames.truth_start[begin], frames.truth_start[end]):
             rows_truth[frames.truth_id[g]] += 1
-        for t in range(frames.found_start[begin], frames.found_start[end]):
-            rows_found[frames.found_id[t]] += 1
+        for t in range(frames.track_start[begin], frames.track_start[end]):
+            rows_track[frames.track_id[t]] += 1
         for c in range(place.size):
             if place[c] < 0:
                 continue
-            n_object, n_track = rows_truth[couples.truth[c]], rows_found[couples.found[c]]
+            n_object, n_track = rows_truth[couples.truth[c]], rows_track[couples.track[c]]
             for a in range(n_alphas):
                 matches = counts[place[c], a]
                 out.either[unit, a] += matches * (matches / (n_object + n_track - matches))
                 out.of_truth[unit, a] += matches * (matches / n_object)
-                out.of_found[unit, a] += matches * (matches / n_track)
+                out.of_track[unit, a] += matches * (matches / n_track)
 
 
 # Identity: each object is one track at most, over all frames of its unit (Ristani et al. 2016).
@@ -606,7 +606,7 @@ def _clusters(couples: Couples, rows: Array, n: int, m: int) -> tuple[Array, Arr
     """
     parent = np.arange(n + m).astype(np.int32)
     for c in rows:
-        one, other = _root(parent, couples.truth[c]), _root(parent, n + couples.found[c])
+        one, other = _root(parent, couples.truth[c]), _root(parent, n + couples.track[c])
         parent[one] = other
     cluster = np.empty(couples.truth.size, np.int32)
     for c in rows:
@@ -628,7 +628,7 @@ def identities(frames: TrackFrames, first: int, last: int, least: float, out: Ar
         for pair in range(begin, frames.pair_start[frames.start[unit + 1]]):
             if frames.overlap[pair] >= least:
                 common[couples.of_pair[pair - begin]] += 1.0
-        n, m = frames.n_truth_ids[unit], frames.n_found_ids[unit]
+        n, m = frames.n_truth_ids[unit], frames.n_track_ids[unit]
         counted = np.flatnonzero(common).astype(np.int32)
         rows, cluster = _clusters(couples, counted, n, m)
         row_of = np.full(n, -1, np.int32)
@@ -638,7 +638,7 @@ def identities(frames: TrackFrames, first: int, last: int, least: float, out: Ar
             behind = first_row
             height = width = 0
             while behind < rows.size and cluster[rows[behind]] == cluster[rows[first_row]]:
-                one, other = couples.truth[rows[behind]], couples.found[rows[behind]]
+                one, other = couples.truth[rows[behind]], couples.track[rows[behind]]
                 if row_of[one] < 0:
                     row_of[one] = height
                     height += 1
@@ -648,7 +648,7 @@ def identities(frames: TrackFrames, first: int, last: int, least: float, out: Ar
                 behind += 1
             weight = np.zeros(height * width, np.float64)
             for k in range(first_row, behind):
-                one, other = couples.truth[rows[k]], couples.found[rows[k]]
+                one, other = couples.truth[rows[k]], couples.track[rows[k]]
                 weight[row_of[one] * width + column_of[other]] = common[rows[k]]
             column = np.empty(height, np.int32)
             assign(weight, height, width, assignment_scratch(max(height, width)), column)

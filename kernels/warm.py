@@ -163,7 +163,7 @@ def label_maps() -> None:
 def masks() -> None:
     """Masks, polygons and rasters."""
     one, two = np.array([1]), np.array([2])
-    ends = np.array([0, 1])
+    bounds = np.array([0, 1])
     runs, _ = from_counts(np.array([1, 1]), np.array([0, 2]), two)
     _, text = encode(runs, two)
     decode(text, np.array([0, text.size]), two)
@@ -179,8 +179,8 @@ def masks() -> None:
     transpose(runs, two, one)
     erode_lines(runs, two, one)
     triangle = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 2.0]])
-    rasterise_rings(triangle, 3 * ends, two, two)
-    sides, around = edges(triangle, 3 * ends, ends, ends), np.array([[0.0, 0.0, 2.0, 2.0]])
+    rasterise_rings(triangle, 3 * bounds, two, two)
+    sides, around = edges(triangle, 3 * bounds, bounds, bounds), np.array([[0.0, 0.0, 2.0, 2.0]])
     polygon = sides, polygon_areas(sides, around), around
     shared_polygon_areas(polygon, polygon, row, row)
 

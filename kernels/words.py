@@ -161,7 +161,7 @@ def code_points(data: Array, start: Array, *, spaces: bool) -> tuple[Array, Arra
 
 @kernel
 def _bare_words(data: U8, start: I64, first: Array, second: Array, text_end: Array) -> int:
-    """See :func:`words_and_marks`."""
+    """See :func:`words_and_stops`."""
     n = 0
     for t in range(start.size - 1):
         i, end = start[t], start[t + 1]
@@ -188,7 +188,7 @@ def _bare_words(data: U8, start: I64, first: Array, second: Array, text_end: Arr
     return n
 
 
-def words_and_marks(data: Array, start: Array) -> tuple[Array, Array, Array]:
+def words_and_stops(data: Array, start: Array) -> tuple[Array, Array, Array]:
     """Words between white space; one ASCII punctuation mark at the end, else start, is a token.
 
     The rule of chrF++ (Popović, "chrF++: words helping character n-grams", 2017). Returns tokens.
@@ -295,9 +295,9 @@ def words_by_rules(data: Array, start: Array, kinds: Array) -> tuple[Array, Arra
 # without overlap, separate most ASCII marks; a full stop or comma unless a digit precedes it, then
 # unless one follows it; a hyphen after a digit. Tokens are split at white space.
 
-_APART = np.zeros(256, np.bool_)
-_APART[np.r_[32:39, 40:44, 47, 58:65, 91:97, 123:127]] = True  # all but ' , - .
-_APART.flags.writeable = False
+_SPLIT = np.zeros(256, np.bool_)
+_SPLIT[np.r_[32:39, 40:44, 47, 58:65, 91:97, 123:127]] = True  # all but ' , - .
+_SPLIT.flags.writeable = False
 _SPACE, _COMMA, _HYPHEN, _MT_STOP = np.uint8(32), np.uint8(44), np.uint8(45), np.uint8(46)
 
 
@@ -374,7 +374,7 @@ def _tokens(
             size = 1
         for i in range(start[t], start[t + 1]):
             byte = data[i]
-            if _APART[byte]:
+            if _SPLIT[byte]:
                 a[size], a[size + 1], a[size + 2] = _SPACE, byte, _SPACE
                 size += 3
             else:
@@ -423,7 +423,7 @@ _LOWER[65:91] = np.arange(97, 123)
 _LOWER.flags.writeable = False
 _BYTE, _WORD_BITS = np.uint64(8), np.uint64(64)
 
-APART, TOKEN, TOKEN_ALONE = 0, 1, 2
+GAP, TOKEN, SINGLE = 0, 1, 2
 """Kinds of characters: between tokens, part of one, a single-character token."""
 
 
@@ -507,7 +507,7 @@ def _letter_words(data: Array, start: Array, kinds: U8, out: Any) -> int:
             kind = kinds[code]
             begin = i
             i += width
-            if kind == APART:
+            if kind == GAP:
                 if code == 10 and n > before:
                     line_end[line] = n
                     line += 1
@@ -535,7 +535,7 @@ def rouge_words(data: Array, start: Array, kinds: Array | None = None) -> tuple[
 
     Args:
         data: in lower case with ``kinds``.
-        kinds: uint8 by code point, ``APART``, ``TOKEN`` or ``TOKEN_ALONE``; None for rouge-score's
+        kinds: uint8 by code point, ``GAP``, ``TOKEN`` or ``SINGLE``; None for rouge-score's
             rule: lower case, runs of ``[a-z0-9]``.
 
     Returns:
@@ -564,7 +564,7 @@ def rouge_words(data: Array, start: Array, kinds: Array | None = None) -> tuple[
 _SEED, _OTHER_SEED = np.uint64(0xCBF29CE484222325), np.uint64(0x9AE16A3B2F90404F)
 _STEP, _OTHER_STEP = np.uint64(0x100000001B3), np.uint64(0xC6A4A7935BD1E995)
 
-_SEPARATOR, _WORD, _ALONE = 0, 1, 2
+_SEPARATOR, _WORD, _SINGLE = 0, 1, 2
 _ASCII = np.zeros(256, np.uint8)
 _ASCII[np.r_[48:58, 65:91, 95, 97:123]] = _WORD
 _ASCII.flags.writeable = False
@@ -645,12 +645,12 @@ def _kind(code: int) -> Any:
     if 0x1F000 <= code < 0x1FC00 or 0xFFF0 <= code < 0x10000:
         return _SEPARATOR
     if 0x3040 <= code < 0x3100 or 0x3400 <= code < 0xA000 or 0xF900 <= code < 0xFB00:
-        return _ALONE
-    return _ALONE if 0x20000 <= code < 0x40000 else _WORD
+        return _SINGLE
+    return _SINGLE if 0x20000 <= code < 0x40000 else _WORD
 
 
 @kernel
-def _split_at_stops(data: U8, start: I64, first: Array, second: Array, ends: Array) -> Any:
+def _split_at_stops(data: U8, start: I64, first: Array, second: Array, bounds: Array) -> Any:
     """Sentences between full stops, words between whitespace; one empty word for a blank."""
     sentence_start = np.zeros(start.size, np.int64)
     n, sentences = 0, 0
@@ -678,13 +678,13 @@ def _split_at_stops(data: U8, start: I64, first: Array, second: Array, ends: Arr
                 _put(data, i, i, n, first, second)
                 n += 1
             sentences += 1
-            ends[sentences] = n
+            bounds[sentences] = n
         sentence_start[t + 1] = sentences
     return n, sentences, sentence_start
 
 
 @kernel
-def _split_words(data: U8, start: I64, first: Array, second: Array, ends: Array) -> int:
+def _split_words(data: U8, start: I64, first: Array, second: Array, bounds: Array) -> int:
     """Words of given sentences."""
     n = 0
     for s in range(start.size - 1):
@@ -720,7 +720,7 @@ def _split_words(data: U8, start: I64, first: Array, second: Array, ends: Array)
                 i += width
             _put(data, begin, i, n, first, second)
             n += 1
-        ends[s + 1] = n
+        bounds[s + 1] = n
     return n
 
 
@@ -743,9 +743,9 @@ def words_between_stops(data: Array, start: Array) -> tuple[Array, Array, Array,
         first and second hash of every word, uint64; offsets of the words of each sentence, int64
         [sentences + 1]; offsets of the sentences of each text, int64 [t + 1].
     """
-    first, second, ends = _sentence_room(data, start)
-    n, sentences, sentence_start = _split_at_stops(data, start, first, second, ends)
-    return first[:n], second[:n], ends[: sentences + 1], sentence_start
+    first, second, bounds = _sentence_room(data, start)
+    n, sentences, sentence_start = _split_at_stops(data, start, first, second, bounds)
+    return first[:n], second[:n], bounds[: sentences + 1], sentence_start
 
 
 def words_of_sentences(data: Array, start: Array) -> tuple[Array, Array, Array]:
@@ -756,6 +756,6 @@ def words_of_sentences(data: Array, start: Array) -> tuple[Array, Array, Array]:
     Unicode's blocks for these; Chinese characters and kana are words of one character each. To
     ignore case, ``data`` must be in lower case.
     """
-    first, second, ends = _sentence_room(data, start)
-    n = _split_words(data, start, first, second, ends)
-    return first[:n], second[:n], ends[: start.size]
+    first, second, bounds = _sentence_room(data, start)
+    n = _split_words(data, start, first, second, bounds)
+    return first[:n], second[:n], bounds[: start.size]

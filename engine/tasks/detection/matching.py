@@ -18,8 +18,8 @@ from ...kernels.matching import (
     LOCKED,
     NEAREST,
     POOL,
-    Anew,
     Bits,
+    Both,
     Gains,
     GroundTruths,
     Outcomes,
@@ -29,7 +29,7 @@ from ...kernels.matching import (
     match_best,
 )
 from ...kernels.matching import match as match_labels
-from ...kernels.matching import match_anew as match_again
+from ...kernels.matching import rematch as match_again
 from ...kernels.order import group_by_label, rank_by_score
 from ...schemas.arrays import Array
 from ...tallies.ranked import Ranked, Variants, Word
@@ -656,7 +656,7 @@ def match_by_difficulty(
         for t, iou in enumerate(variants.thresholds[ious]):
             every = sum(1 << (a * word.n_thresholds + t) for a in range(word.n_areas))
             absorbed |= np.where(share >= iou, np.uint64(every), _NONE)
-        both = Anew(
+        both = Both(
             frozen(ours.start, np.int64),
             frozen(ours.datum, np.int32),
             frozen(number, np.int64),

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from ...ingest.problems import Note, note_of
-from ...kernels.boxes import FoundPoints, LaidPoints, judged_points, mark_near
+from ...kernels.boxes import FoundPoints, LaidPoints, flag_points, judged_points
 from ...kernels.jit import frozen
 from ...schemas.arrays import Array
 from ...tallies.ranked import BITS, Ranked, Variants
@@ -92,7 +92,7 @@ def count_points(
                 )
             detected = _detected_people(matched, ANY)[0]
             first = flags.index(labelled_points(need)[0])
-            mark_near(
+            flag_points(
                 detected,
                 regular,
                 laid,

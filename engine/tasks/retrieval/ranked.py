@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from ...kernels.retrieval import found_within, log_discounts, rank_sums
+from ...kernels.retrieval import count_within, log_discounts, rank_sums
 from ...metrics import averages
 from ...metrics.registry import Metric, snake_case
 from ...schemas.arrays import Array
@@ -160,7 +160,7 @@ class Ranked:
         if lists.ties is not None:
             return self.counts(lists.gain >= level)
         read = lists.gold_start, lists.gold, lists.gold_rank
-        return self.each(found_within, cuts.shape, *read, level, cuts, start=lists.gold_start)
+        return self.each(count_within, cuts.shape, *read, level, cuts, start=lists.gold_start)
 
 
 # Measures: from ranked lists to one row of numbers per query.

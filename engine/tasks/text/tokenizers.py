@@ -12,9 +12,9 @@ import polars as pl
 from ...geometry.columns import text_bytes
 from ...kernels.words import (
     DECIMAL,
+    SINGLE,
     SPACE,
     TOKEN,
-    TOKEN_ALONE,
     WORD,
     code_points,
     mteval_words,
@@ -92,7 +92,7 @@ def token_kinds(size: int) -> Array:
             kinds[code] = TOKEN
     for begin, end in _SINGLE:
         some = kinds[begin:end]
-        some[some == TOKEN] = TOKEN_ALONE
+        some[some == TOKEN] = SINGLE
     return kinds
 
 

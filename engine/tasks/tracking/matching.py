@@ -68,7 +68,7 @@ class LaidOut(msgspec.Struct, frozen=True):
             chosen[row]
             for chosen, row in ((truth, self.truth_row), (predicted, self.predicted_row))
         ]
-        starts = [frames.truth_start, frames.found_start]
+        starts = [frames.truth_start, frames.track_start]
         place = [np.r_[0, np.cumsum(own)] for own in selected]
         rows = [at[start] for at, start in zip(place, starts, strict=True)]
         filled = (np.diff(rows[0]) + np.diff(rows[1])) > 0
@@ -79,12 +79,12 @@ class LaidOut(msgspec.Struct, frozen=True):
         ids = [
             _ids(code[own], np.repeat(of_frame, np.diff(start))[own], int(units.sum()))
             for code, own, start in zip(
-                (frames.truth_id, frames.found_id), selected, starts, strict=True
+                (frames.truth_id, frames.track_id), selected, starts, strict=True
             )
         ]
         at = [
             start[of_pair] + own
-            for start, own in zip(starts, (frames.truth, frames.found), strict=True)
+            for start, own in zip(starts, (frames.truth, frames.track), strict=True)
         ]
         pairs = np.flatnonzero(selected[0][at[0]] & selected[1][at[1]])
         pair_start = np.r_[0, np.cumsum(selected[0][at[0]] & selected[1][at[1]])][frames.pair_start]
@@ -98,12 +98,12 @@ class LaidOut(msgspec.Struct, frozen=True):
             return np.r_[start[:-1][filled], start[-1]]
 
         start = np.r_[filled_before[:-1][units], filled_before[-1]]
-        truth_start, found_start = left(rows[0]), left(rows[1])
+        truth_start, track_start = left(rows[0]), left(rows[1])
         overlap = frames.overlap[pairs]
-        (truth_id, n_truth_ids), (found_id, n_found_ids) = ids
+        (truth_id, n_truth_ids), (track_id, n_track_ids) = ids
         parts = (
-            *(start, truth_start, found_start, left(pair_start), *pair, overlap),
-            *(truth_id, found_id, n_truth_ids, n_found_ids),
+            *(start, truth_start, track_start, left(pair_start), *pair, overlap),
+            *(truth_id, track_id, n_truth_ids, n_track_ids),
         )
         order = [
             (np.cumsum(chosen) - 1)[row[own]]
@@ -117,7 +117,7 @@ class LaidOut(msgspec.Struct, frozen=True):
             frames=TrackFrames(*(frozen(part, part.dtype) for part in parts)),
             truth_row=order[0],
             predicted_row=order[1],
-            offsets=truth_start[start] + found_start[start],
+            offsets=truth_start[start] + track_start[start],
         )
 
 
@@ -440,16 +440,16 @@ def match(batch: Batch, settings: Settings, needs: frozenset[str], workers: Work
 
     workers.over(laid.offsets, count)
     bounds = laid.frames.start
-    rows_truth, rows_found = (
-        np.diff(start[bounds]) for start in (laid.frames.truth_start, laid.frames.found_start)
+    rows_truth, rows_track = (
+        np.diff(start[bounds]) for start in (laid.frames.truth_start, laid.frames.track_start)
     )
-    both = (rows_truth > 0) & (rows_found > 0)
+    both = (rows_truth > 0) & (rows_track > 0)
     length = np.where(batch.length > 0, batch.length, seen)
     rows = TrackRows(
         datum=laid.datum,
         label=laid.label,
         truth=rows_truth,
-        found=rows_found,
+        found=rows_track,
         frames=np.where(both, length[laid.datum], 0),
         tp=counts.tp,
         switches=counts.switches,
@@ -463,6 +463,6 @@ def match(batch: Batch, settings: Settings, needs: frozenset[str], workers: Work
         alpha_overlap=sums.overlap,
         alpha_either=sums.either,
         alpha_truth=sums.of_truth,
-        alpha_found=sums.of_found,
+        alpha_found=sums.of_track,
     )
     return Matched(laid, truth, predicted, events, rows, prepared.notes)

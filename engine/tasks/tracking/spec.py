@@ -152,11 +152,11 @@ def _tracks_before(matched: Matched) -> np.ndarray:
     unit_of_frame = np.repeat(np.arange(many.size), many)
     units = [
         np.repeat(unit_of_frame, np.diff(start))
-        for start in (frames.truth_start, frames.found_start)
+        for start in (frames.truth_start, frames.track_start)
     ]
-    width = int(max(before.max(initial=0), frames.found_id.max(initial=0))) + 1
+    width = int(max(before.max(initial=0), frames.track_id.max(initial=0))) + 1
     track_ids = matched.predicted.id[matched.laid.predicted_row]
-    keys, first = np.unique(units[1] * width + frames.found_id, return_index=True)
+    keys, first = np.unique(units[1] * width + frames.track_id, return_index=True)
     here = np.flatnonzero(before >= 0)
     out = np.full(before.size, -1, np.int64)
     out[here] = track_ids[first[np.searchsorted(keys, units[0][here] * width + before[here])]]

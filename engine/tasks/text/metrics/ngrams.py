@@ -13,7 +13,7 @@ import polars as pl
 
 from ....geometry.columns import text_bytes
 from ....kernels.text import edit_distances, ngram_matches, translation_edits
-from ....kernels.words import code_points, words_and_marks, words_at_spaces
+from ....kernels.words import code_points, words_and_stops, words_at_spaces
 from ....metrics.averages import edit_rate, translation_rate
 from ....schemas.arrays import Array
 from ..dialects import TER_OPTIONS, Settings
@@ -314,7 +314,7 @@ def of_characters(texts: Texts, *, orders: int = CHARACTERS, spaces: bool = Fals
 
 def of_words(texts: Texts, *, orders: int = WORDS) -> Array:
     """Counts of n-grams of words and marks up to an order, as :func:`of_characters`."""
-    tokens = texts.tokens(lambda some: words_and_marks(*text_bytes(texts.cased(some))))
+    tokens = texts.tokens(lambda some: words_and_stops(*text_bytes(texts.cased(some))))
     return _counts(texts, tokens, orders)
 
 
