@@ -176,12 +176,6 @@ def test_labels_stay_as_written_next_to_others(
         assert "ids_from_text" in {one.code for one in card.findings}
 
 
-def test_truth_values_next_to_other_classes_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "both.csv").write_text("actual,predicted\nyes,True\nno,False\n")
-    with refused("types_differ", ee.InputError):
-        ee.score(tmp_path / "both.csv", task="classification")
-
-
 def test_labels_of_true_and_false(tmp_path: Path) -> None:
     """Two tables of Boolean labels are scored, as 1 and 0."""
     (tmp_path / "p.csv").write_text("id,label,score\n1,True,.9\n2,False,.8\n3,True,.7\n")

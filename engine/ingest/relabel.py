@@ -511,19 +511,14 @@ def labels_as_written(sides: Mapping[str, Side]) -> set[str]:
                 (typed if dtype == pl.Boolean else numbers).append((role, mine))
     if any(sides[role].source.text for role, _ in strings):  # other tables write 1, not 1.0
         typed += numbers
-    if not typed or not strings:
-        return set()
-    others = pl.concat(
-        sides[role].source.frame.select(pl.col(mine).cast(pl.String).alias("")).unique()
+    if not typed or not any(
+        sides[role].source.frame.select(pl.col(mine).is_not_null().any()).collect().item()
         for role, mine in strings
-    )
-    changed = set()
+    ):
+        return set()
     for role, mine in typed:
         source = sides[role].source
         written = scan_csv([*source.files], source.storage_options, texts=(mine,)).select(mine)
-        common = written.drop_nulls().join(others, left_on=mine, right_on="", how="semi")
-        if common.head(1).collect().is_empty():  # of other classes: refused, or mapped
-            continue
         source.frame = pl.concat([source.frame.drop(mine), written], how="horizontal")
         sides[role].schema[mine] = pl.String()
         message = (
@@ -531,8 +526,7 @@ def labels_as_written(sides: Mapping[str, Side]) -> set[str]:
             f" {'column' if role == TABLE else 'side'} has strings."
         )
         source.notes += (Note("ids_from_text", message),)
-        changed.add(role)
-    return changed
+    return {role for role, _ in typed}
 
 
 def named_classes(sides: Mapping[str, Side]) -> set[str]:
