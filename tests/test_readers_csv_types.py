@@ -155,27 +155,6 @@ def test_values_may_begin_with_a_hash(tmp_path: Path) -> None:
         assert scan_csv([_file(tmp_path, text)]).collect().height == rows
 
 
-@pytest.mark.parametrize("labels", [("True", "False", "Unknown"), ("1.0", "2.0", "none")])
-@pytest.mark.parametrize("limit", [None, "1GB"])
-def test_labels_stay_as_written_next_to_others(
-    labels: tuple[str, ...], limit: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only one side has a label that is no truth value or number."""
-    in_buckets(monkeypatch)
-    true, found = [*labels] * 4, [labels[0], labels[1], labels[0]] * 4
-    sides = []
-    for name, values in (("found", found), ("true", true)):
-        rows = "".join(f"{i},{one}\n" for i, one in enumerate(values))
-        (tmp_path / f"{name}.csv").write_text(f"datum_id,label_value\n{rows}")
-        sides.append(str(tmp_path / f"{name}.csv"))
-    rows = "".join(f"{one},{other}\n" for one, other in zip(true, found, strict=True))
-    (tmp_path / "both.csv").write_text(f"actual,predicted\n{rows}")
-    for tables in (sides, sides[::-1], [str(tmp_path / "both.csv")]):
-        card = ee.score(*tables, task="classification", metrics=["Accuracy"], memory_limit=limit)
-        assert card.value("Accuracy") == pytest.approx(2 / 3)
-        assert "ids_from_text" in {one.code for one in card.findings}
-
-
 def test_labels_of_true_and_false(tmp_path: Path) -> None:
     """Two tables of Boolean labels are scored, as 1 and 0."""
     (tmp_path / "p.csv").write_text("id,label,score\n1,True,.9\n2,False,.8\n3,True,.7\n")

@@ -59,7 +59,7 @@ from .infer import check_columns, headless, like_data, one_way, point_out_swap, 
 from .opening import Inputs
 from .problems import DatumNouns, Note, Problem, count_of, listing, note_of, refuse
 from .recognise import TEXTS, Finder, Naming, Side, contract
-from .relabel import labels_as_written, named_classes
+from .relabel import named_classes
 from .rules import columns, values
 from .shapes import maybe_scores
 from .slices import SlicePlan, plan_slices
@@ -897,9 +897,6 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
         )
     for side in sides.values():
         side.naming = _naming(side, options)
-    if any(side.source.text and side.source.files for side in sides.values()):
-        for role in labels_as_written(sides):
-            sides[role].naming = _naming(sides[role], options)
     for side in sides.values():
         sizes = side.source.held
         if sizes and (names := sorted(side.naming.used & sizes.keys())):

@@ -18,7 +18,6 @@ from .files import Source
 from .problems import Note, count_of, listing
 from .recognise import Side
 from .sources.explain import explain
-from .sources.scanning import scan_csv
 from .sources.table_formats import Names, of_schema
 from .sources.tables import READ_FAILURES, local_path, open_source
 
@@ -486,47 +485,6 @@ def _of_arrow(file: str, *, stream: bool) -> dict[str, Names]:
     with pa.memory_map(file) as mapped:
         schema = (pa.ipc.open_stream if stream else pa.ipc.open_file)(mapped).schema
     return of_schema(schema.metadata)
-
-
-def labels_as_written(sides: Mapping[str, Side]) -> set[str]:
-    """Read ``true`` or ``1.0`` in labels of CSV files as text, if other labels are strings.
-
-    Args:
-        sides: schemas, frames and notes are modified in place.
-
-    Returns:
-        roles whose columns changed, so that they must be recognised again.
-    """
-    strings: list[tuple[str, str]] = []
-    typed: list[tuple[str, str]] = []
-    numbers: list[tuple[str, str]] = []
-    for role, side in sides.items():
-        originals = {to: mine for mine, to in side.naming.recognised.items()}
-        for column in side.table.columns if not side.naming.wide else ():
-            mine = originals.get(column.name, column.name)
-            dtype = side.schema.get(mine) if column.name in LABEL_COLUMNS else None
-            if dtype in (pl.String, pl.Categorical, pl.Enum):
-                strings.append((role, mine))
-            elif side.source.text and side.source.files and dtype in (pl.Boolean, pl.Float64):
-                (typed if dtype == pl.Boolean else numbers).append((role, mine))
-    if any(sides[role].source.text for role, _ in strings):  # other tables write 1, not 1.0
-        typed += numbers
-    if not typed or not any(
-        sides[role].source.frame.select(pl.col(mine).is_not_null().any()).collect().item()
-        for role, mine in strings
-    ):
-        return set()
-    for role, mine in typed:
-        source = sides[role].source
-        written = scan_csv([*source.files], source.storage_options, texts=(mine,)).select(mine)
-        source.frame = pl.concat([source.frame.drop(mine), written], how="horizontal")
-        sides[role].schema[mine] = pl.String()
-        message = (
-            f"{role}: {mine} read from CSV as strings, since the other"
-            f" {'column' if role == TABLE else 'side'} has strings."
-        )
-        source.notes += (Note("ids_from_text", message),)
-    return {role for role, _ in typed}
 
 
 def named_classes(sides: Mapping[str, Side]) -> set[str]:

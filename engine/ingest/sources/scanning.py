@@ -55,7 +55,6 @@ def scan_csv(
     path: str | None = None,
     held: dict[str, MemorySize] | None = None,
     notes: list[Note] | None = None,
-    texts: Sequence[str] = (),
 ) -> pl.LazyFrame:
     """Scan CSV files as a lazy table.
 
@@ -67,7 +66,6 @@ def scan_csv(
     Args:
         held: receives the sizes of columns of long texts.
         notes: receives the note on blank lines.
-        texts: columns whose values stay as they are written.
 
     Raises:
         ReadError: lines are comments, or a name is twice in the header.
@@ -86,8 +84,9 @@ def scan_csv(
             include_file_paths=path,
         )
 
-    dtypes, blank, full = _dtypes(scan({}), paths[0], held)
-    frame = scan({name: dtype for name, dtype in dtypes.items() if name not in texts}, path)
+    texts = scan({})
+    dtypes, blank, full = _dtypes(texts, paths[0], held)
+    frame = scan(dtypes, path)
     if not blank or (len(dtypes) == 2 and not remote and _has_bare_separators(paths)):
         return frame
     if notes is not None:
