@@ -171,11 +171,12 @@ def recognise(
     )
 
 
-def unread(side: Side, named: Iterable[str]) -> list[Note]:
+def unread(side: Side, named: Iterable[str], columns: Mapping[str, str] | None) -> list[Note]:
     """Return notes on unread columns that a user may expect to count.
 
     Args:
         named: columns of slices and conditions.
+        columns: the user's mapping, name in the input to canonical name.
     """
     schema, table = side.schema, side.table
     used = {*side.naming.used, *named}
@@ -190,7 +191,7 @@ def unread(side: Side, named: Iterable[str]) -> list[Note]:
             message = f"{table.side.replace('_', ' ')}: column {idle[0]!r} is not read: {reason}."
             notes.append(Note("unread_column", message, len(idle)))
     if len(schema) > len(side.naming.exprs):
-        notes += _second_values(side, used)
+        notes += _second_values(side, used, {*(columns or {}).values()})
     if table.wide and "score" not in side.naming.exprs:
         by_prefix: dict[str, list[str]] = {}
         for name, dtype in schema.items():
@@ -208,24 +209,28 @@ def unread(side: Side, named: Iterable[str]) -> list[Note]:
 
 
 _VAGUE = ("y", "output")  # rather a coordinate, and the raw text of a model
-_VALUES = frozenset({"prediction", "target", "label_value", "score", "text", "relevance"})
-"""Columns of values in the tables of one side."""
+_VALUES = frozenset({"prediction", "target", "score", "relevance"})
+"""Columns of numbers in the tables of one side."""
 
 
-def _second_values(side: Side, used: Container[str]) -> list[Note]:
-    """Return notes on columns that could be values, next to one of the canonical name."""
+def _second_values(side: Side, used: Container[str], mapped: set[str]) -> list[Note]:
+    """Return notes on columns that could be values, next to one of the canonical name.
+
+    Args:
+        mapped: canonical names that the user has given a column.
+    """
     notes, (schema, table) = [], (side.schema, side.table)
     values = {*chain(*table.values)} or _VALUES
     for column in table.columns:
         name = column.name
-        if name not in values or name not in schema or name not in used:
+        if name not in values - mapped or name not in schema or name not in used:
             continue
         dtype = dtypes.canonical_dtype(column, schema[name])
         idle = [
             mine
             for mine in schema
             if folded(mine) in column.aliases and mine not in used
-            if folded(mine) not in (*_VAGUE, *column.weak)
+            if folded(mine) not in _VAGUE and (table.values or folded(mine) not in _VALUES)
             if dtypes.canonical_dtype(column, schema[mine]) == dtype
         ]
         if dtype is None or not idle:

@@ -861,7 +861,7 @@ def early_notes(
         several |= max(len(side.source.firsts), len(side.source.files)) > 1
         wide |= not _WIDE.isdisjoint(side.schema.values())
         if side.table.unread or side.table.wide or len(side.schema) > len(side.naming.exprs):
-            unread_columns += unread(side, named)
+            unread_columns += unread(side, named, options.columns)
     notes.sort(key=lambda note: not note.warning)
     notes += [*unread_columns, *of_rules]
     if several:

@@ -331,8 +331,8 @@ def test_label_studio_labels_next_to_regions(tmp_path: Path) -> None:
 def test_label_studio_notes_several_models(tmp_path: Path) -> None:
     models = [{"model_version": m, "result": [region()], "score": 0.5} for m in "AB"]
     source = opened(export(tmp_path, [{"result": [region()]}], models))
-    assert source.found is not None
-    assert source.found.collect().height == 1
+    assert source.results is not None
+    assert source.results.collect().height == 1
     assert "(model versions 'A', 'B')" in noted(source, "predictions_several")
 
 

@@ -79,7 +79,7 @@ def lists_of(
         gain=relevances,
         gold_start=np.array(gold_start, np.int64),
         gold=np.array(gold, float),
-        found=np.array(found, np.int32),
+        gold_rank=np.array(found, np.int32),
         repeats=np.array(repeats or [0] * len(queries), np.int64),
         ties=Ties(np.array(first, np.int32), np.array(size, np.int32)) if averaged else None,
     )

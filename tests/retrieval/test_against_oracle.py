@@ -75,7 +75,7 @@ def test_a_relevant_text_counts_once() -> None:
     lists = Lists(
         retrieved=np.array([3]), start=np.array([0, 2]), rank=np.array([1, 2], np.int32),
         relevance=np.array([1.0, 1.0]), gain=np.array([1.0, 0.0]), gold_start=np.array([0, 1]),
-        gold=np.array([1.0]), found=np.array([1], np.int32), repeats=np.array([0]),
+        gold=np.array([1.0]), gold_rank=np.array([1], np.int32), repeats=np.array([0]),
     )  # fmt: skip
     values = every_measure(lists, settings(k=(2,)))
     names = [("nDCG", None, 2), ("MAP", None, 2), ("P", None, 2), ("Recall", None, 2)]
