@@ -57,10 +57,8 @@ def inferred_note(
             others = {one for one in others if _knows(one, folded(fields[-1]))}
         others -= {side.table.task} if side.table.measured else set()
     kind = "numbers with fractions" if others else "all 0 or 1"
-    if binary:  # the task whose scores have a column per label
-        others.update(
-            one for one in task_names() if TABLE in contracts(one) and contracts(one)[TABLE].wide
-        )
+    if binary:
+        others.add("classification")
     if not fields or not others:
         return []
     ways = " or ".join(option("task", one) for one in sorted(others))
