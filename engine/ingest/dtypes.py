@@ -38,34 +38,25 @@ def fractional(values: pl.Series) -> bool:
     return values.dtype.is_float() and (values.is_finite() & (values != values.floor())).any()
 
 
-def inferred_note(
-    sides: Mapping[str, Any], frames: Mapping[str, pl.DataFrame] | None
-) -> list[Note]:
-    """Note that numbers were read as measurements, if they may be labels or scores."""
+def inferred_note(sides: Mapping[str, Any]) -> list[Note]:
+    """Note that numbers with fractions were read as measurements, if they may be labels."""
     fields: list[str] = []
     others = set(task_names())
-    binary = frames is not None
-    for role, side in sides.items():
+    for side in sides.values():
         names = {to: mine for mine, to in side.naming.recognised.items()}
         for name in side.table.measured:
             if name not in side.naming.exprs:
                 return []  # only distributions: no other task
             fields.append(names.get(name, name))
-            if binary and frames is not None:
-                values = frames[role][name]
-                binary = bool(((values == 0) | (values == 1)).all())
             others = {one for one in others if _knows(one, folded(fields[-1]))}
         others -= {side.table.task} if side.table.measured else set()
-    kind = "numbers with fractions" if others else "all 0 or 1"
-    if binary:
-        others.add("classification")
     if not fields or not others:
         return []
     ways = " or ".join(option("task", one) for one in sorted(others))
     tasks = dict.fromkeys(side.table.task for side in sides.values() if side.table.measured)
     message = (
-        f"task: {listing(fields)} are {kind}, taken for {', '.join(tasks)}. If they are classes or"
-        f" scores, write {ways}."
+        f"task: {listing(fields)} are numbers with fractions, taken for {', '.join(tasks)}. If they"
+        f" are classes or scores, write {ways}."
     )
     return [Note("task_inferred", message)]
 

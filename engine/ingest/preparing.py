@@ -873,7 +873,7 @@ def early_notes(
         notes += without_predictions(sides, frames)
     if options.task is None:
         notes += maybe_scores(sides, tuple(ready.plan.homes))
-        notes += inferred_note(sides, frames) if options.metrics is None else []
+        notes += inferred_note(sides) if options.metrics is None else []
     return notes
 
 
