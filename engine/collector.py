@@ -21,7 +21,7 @@ from .ingest.files import Source
 from .ingest.geometry import needed_fields
 from .ingest.problems import Note, listing
 from .ingest.sources.objects import FORMAT as LABEL_MAPS
-from .ingest.sources.objects import empty_images, refuse_uneven
+from .ingest.sources.objects import detached, empty_images, refuse_uneven
 from .ingest.sources.tables import open_source
 from .ingest.values import differing_indexes, open_datums, paired_values, value_pair
 from .outofcore.memory import BASE, bytes_of_limit
@@ -371,7 +371,7 @@ class Collector:
             )
         if _empty(predictions) and (ground_truths is None or _empty(ground_truths)):
             return
-        sources = self._opened(predictions, ground_truths)
+        sources = self._opened(detached(predictions), detached(ground_truths))
         forms = {
             role: Form(one.format, one.places is not None)
             for role, one in sources.items()

@@ -28,6 +28,7 @@ from .ingest.preparing import early_notes, prepare, rewritten
 from .ingest.problems import Note, refuse
 from .ingest.recognise import Finder, Side
 from .ingest.relabel import read_label_map
+from .ingest.sources.objects import detached
 from .metrics import is_open
 from .metrics import own as own_metrics
 from .metrics.own import OwnMetric
@@ -127,7 +128,8 @@ class TallyPlan:
             InputError: the rows break their contract, or contradict the plan: a missing or new
                 column, or another type.
         """
-        ready, plan = self._bound(Tables(predictions, ground_truths, datums)), self._plan
+        tables = Tables(detached(predictions), detached(ground_truths), datums)
+        ready, plan = self._bound(tables), self._plan
         frames, before = collect(ready.sides, ready.where, ready.plan)
         rows = {role: frame for role, frame in frames.items() if role != LABELS}
         pairs = distinct_pairs([both_sides.side_pairs(rows)])
@@ -586,7 +588,12 @@ def merge(tallies: Iterable[_Given] | _Given) -> Tally:
         if isinstance(one, (str, PathLike)):
             key = os.path.realpath(one)
         if key in seen and part._tallies.datums.ids is None:  # else its datums are found
-            raise InputError(f"merge: tally {n} was given before.", code="given_twice", value=n)
+            raise InputError(
+                f"merge: tally {n} (from 0) was given before, and its rows have no ids."
+                " Give every tally once.",
+                code="given_twice",
+                value=n,
+            )
         seen.add(key)
         parts.append(part)
     if not parts:

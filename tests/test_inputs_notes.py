@@ -221,8 +221,6 @@ def test_a_second_column_of_values_is_noted(table: Any, other: str, read: str) -
     [
         ("regression", ({"prediction": [1.5]}, {"target": [2.5]}), 0, {"y_pred": [3.5]}),
         ("regression", ({"prediction": [1.5]}, {"target": [2.5]}), 1, {"y_true": [3.5]}),
-        ("classification", ({"label_value": ["a"]}, {"label_value": ["a"]}), 0, {"y_pred": ["b"]}),
-        ("text", ({"text": ["a"]}, {"text": ["a"]}), 1, {"reference": ["b"]}),
         ("retrieval", ({"doc_id": ["a"], "score": [1.0]}, {"doc_id": ["a"]}), 0, {"sim": [0.5]}),
     ],
 )
@@ -237,6 +235,16 @@ def test_a_second_column_of_values_of_one_side_is_noted(
     card = ee.score(*sides, task=task)
     noted(card, "unread_column", severity="note", count=1)
     assert card.metrics.equals(sound.metrics)
+    read = {"y_pred": "prediction", "y_true": "target", "sim": "score"}[next(iter(more))]
+    card = ee.score(*sides, task=task, columns={read: read})
+    assert "unread_column" not in {one.code for one in card.findings}
+
+
+def test_columns_that_are_no_second_values_are_not_noted() -> None:
+    both = pl.DataFrame({"query_id": [1], "doc_id": ["a"], "score": [1.0], "relevance": [1]})
+    labels = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "category": ["b"]})
+    for card in (ee.score(both, both, task="retrieval"), ee.score(labels, labels.clone())):
+        assert "unread_column" not in {one.code for one in card.findings}
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ class Metric(ABC):
             InputError: another class or other arguments.
         """
         mine, theirs = (
-            {name: value for name, value in one.__dict__.items() if name != "_kept"}
+            {name: value for name, value in one.__dict__.items() if name != "_batches"}
             for one in (self, incoming)
         )
         if type(incoming) is not type(self) or mine != theirs:

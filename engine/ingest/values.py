@@ -453,7 +453,7 @@ def _framed(predictions: Any, truths: Any) -> tuple[np.ndarray, list[str] | None
     values = column_of(truths)
     if values is None or values.dtype.is_nested():
         return None
-    scores = np.array(predictions.to_numpy())  # a copy
+    scores = predictions.to_numpy()
     if scores.ndim != 2 or scores.dtype.kind != "f" or scores.shape[1] < 2:
         return None
     if len(scores) != len(values):

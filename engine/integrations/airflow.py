@@ -30,7 +30,7 @@ class EvaluateOperator(BaseOperator):  # type: ignore[misc]  # untyped if Airflo
         **kwargs: of every operator.
 
     Returns:
-        of ``execute``, kept as XCom: absolute ``folder`` of the result, and its ``gates``.
+        of ``execute``, kept as XCom: ``folder``, the absolute path of the result, and ``gates``.
     """
 
     template_fields: Sequence[str] = ("job", "variables")
@@ -75,7 +75,9 @@ class EvaluateOperator(BaseOperator):  # type: ignore[misc]  # untyped if Airflo
                 self.log.info(line.rstrip())
                 result |= _parse_line(line)
         if "folder" in result:  # in the log it is relative to the job file
-            result["folder"] = str(Path(self.job).absolute().parent / result["folder"])
+            result["folder"] = str(
+                Path(self.job).absolute().parent / Path(result["folder"]).expanduser()
+            )
         status = process.returncode
         if status in _STAYS:
             raise AirflowFailException(f"evalengine ended with {status}: see the log")

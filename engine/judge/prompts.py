@@ -72,9 +72,9 @@ _TRUTHS = {"1": "yes", "true": "yes", "0": "no", "false": "no"}
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse repeated keys of an object: one may correct the other."""
+    """Refuse a repeated key of an object with another value: which one is meant is unknown."""
     result = dict(pairs)
-    if len(result) < len(pairs):
+    if any(result[name] != value for name, value in pairs):
         raise ValueError
     return result
 

@@ -285,7 +285,7 @@ def test_thresholds_in_text_have_their_counts() -> None:
     for name, score in scores.items():
         actual = rng.random(40) < score
         result = ee.find_thresholds(pl.DataFrame({"actual": actual, "score": score}))
-        table = result._shown()
+        table = result._table_rows()
         assert table.height == 6
         printed = table["threshold"].to_list()
         assert (len(printed[0]) == 6) == (name == "any")

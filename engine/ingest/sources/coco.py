@@ -804,7 +804,7 @@ def open_coco_object(
 
 def _plain_rows(rows: Any) -> Any:
     """Rows without the corners that ``loadRes`` adds as a polygon, and with text for bytes."""
-    if not isinstance(rows, Sequence):
+    if isinstance(rows, (str, bytes, Mapping)) or not isinstance(rows, Collection):
         return rows
     if rows and all(map(_drawn_box, rows)):
         return [{k: v for k, v in row.items() if k != "segmentation"} for row in rows]

@@ -649,6 +649,20 @@ _UNREADABLE = (AttributeError, TypeError, ValueError, RuntimeError, OverflowErro
 _TEXTS = 1000  # distinct ones of a list that are looked at
 
 
+def detached(thing: Any) -> Any:
+    """Copy NumPy arrays and pandas objects, also in a mapping, whose memory Polars would share.
+
+    For batches: users write the next one into the same buffer.
+    """
+    if isinstance(thing, dict):
+        return {name: detached(values) for name, values in thing.items()}
+    if type(thing) is np.ndarray or any(
+        _is(thing, "pandas", name) for name in ("Series", "Index", "DataFrame")
+    ):
+        return thing.copy()
+    return thing
+
+
 def column_of(thing: Any) -> pl.Series | None:
     """Convert unnamed values to a series: lists of scalars or of lists, arrays, series.
 
@@ -659,7 +673,7 @@ def column_of(thing: Any) -> pl.Series | None:
         return None if thing.dtype == pl.Struct else thing
     try:
         if _is(thing, "pandas", "Series") or _is(thing, "pandas", "Index"):
-            return pl.Series(thing.copy())
+            return pl.Series(thing)
         if _is(thing, "pyarrow", "Array") or _is(thing, "pyarrow", "ChunkedArray"):
             column = pl.from_arrow(thing)
             return column if isinstance(column, pl.Series) and column.dtype != pl.Struct else None
@@ -669,7 +683,7 @@ def column_of(thing: Any) -> pl.Series | None:
                 return None
             if array.ndim == 2 and array.shape[1] == 1:  # a column, as of a table
                 array = array[:, 0]
-            return pl.Series(array.tolist() if array.dtype.kind in "OU" else array.copy())
+            return pl.Series(array.tolist() if array.dtype.kind in "OU" else array)
         if isinstance(thing, Sequence) and not isinstance(thing, (str, bytes)):
             return _of_values(thing)
     except (*_UNREADABLE, pl.exceptions.PolarsError) as error:
@@ -780,7 +794,7 @@ def _of_pandas(frame: Any) -> pl.DataFrame:
             columns=twice,
         )
     try:
-        return pl.from_pandas(frame.copy())
+        return pl.from_pandas(frame)
     except Exception:
         from .json_text import column_of_calls
 
@@ -861,14 +875,11 @@ def _refuse_deep(values: Sequence[Any]) -> None:
 def _column(values: Any, name: Any = "") -> Any:
     """Convert mixed numbers, plain or in lists, to floats, and tool calls to JSON text.
 
-    Arrays are copied, as everywhere here: Polars would share their memory, which users write again
-    before a scorecard, tally or collector is read.
-
     Raises:
         RecursionError: see :func:`_refuse_deep`.
     """
     if is_array(values):
-        return as_array(values).copy()
+        return as_array(values)
     if not isinstance(values, (list, tuple)):
         return values
     kinds = {type(value) for value in values} - {type(None)}
