@@ -242,12 +242,12 @@ class Pool(Protocol):
     """Runner of stages.
 
     Attributes:
-        out_of_process: whether stages run outside this process.
+        apart: whether stages run outside this process.
         reads_tables: whether they may be able to read the same tables.
     """
 
     threads: int
-    out_of_process: bool
+    apart: bool
     reads_tables: bool
 
     @property
@@ -305,7 +305,7 @@ class InTurn:
     """
 
     least = 1
-    out_of_process = False
+    apart = False
     reads_tables = False
 
     def __init__(self, threads: int | None = None) -> None:

@@ -87,7 +87,7 @@ class Processes:
         workers: number of processes; all cores by default.
     """
 
-    out_of_process = True
+    apart = True
     reads_tables = True
     threads = 1
 
@@ -275,7 +275,7 @@ class OnDask:
         ExecutorError: the address does not answer, or processes cannot be started.
     """
 
-    out_of_process = True
+    apart = True
     reads_tables = True
     threads = 1
 
@@ -521,7 +521,7 @@ class OnRay:
         ExecutorError: the address does not answer.
     """
 
-    out_of_process = True
+    apart = True
     reads_tables = True
     threads = 1
 

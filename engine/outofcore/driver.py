@@ -331,14 +331,14 @@ def plan_buckets(
         single: return the plan also if it has only one bucket.
         rows: plan as if all tables together had so many rows.
     """
-    asked = options.memory_limit is not None or pool.out_of_process
+    asked = options.memory_limit is not None or pool.apart
     requested = options.memory_limit
     limit = sufficient_limit(requested)
     share = pool.share(limit)
     if scratch.local(options.scratch) is None and options.scratch is not None:
         share = min(share, _MOST_SHARE)
     ready = prepare(inputs, plan.task, options)
-    if pool.out_of_process:
+    if pool.apart:
         pool.prepare(tally_bucket)
     reason = refused(ready, options)
     if not reason:

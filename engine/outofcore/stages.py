@@ -677,7 +677,7 @@ def merged_by_labels(
     """The tally of all buckets, whose ranked rows stay on disk by groups of labels."""
     per_label: Array = np.array([head["labels"] for head in heads], np.int64).sum(axis=0)
     total = code_datums(folder, parts, sizes.datums_at_once)
-    even = -(-int(per_label.sum()) // (2 * pool.least)) if pool.out_of_process else sizes.group_rows
+    even = -(-int(per_label.sum()) // (2 * pool.least)) if pool.apart else sizes.group_rows
     bounds = label_groups(per_label, min(even, sizes.group_rows))
     calls: list[tuple[int, tuple[Any, ...]]] = []  # rows, about, and the call
     spans: list[Span] = []
@@ -714,7 +714,7 @@ def merged_by_labels(
         tuple(spans),
         int(per_label.sum()),
         sizes.at_once,
-        OnWorkers(folder, pool) if pool.out_of_process else None,
+        OnWorkers(folder, pool) if pool.apart else None,
     )
     return (
         msgspec.structs.replace(
