@@ -654,6 +654,7 @@ _OWN = 0x6576616C
 """SQLite application id of our files: "eval"."""
 _VERSION = 1
 """Raised when a table changes its form."""
+_WAIT = 60  # seconds that another process may lock a file
 
 
 class AnswerFile:
@@ -674,14 +675,13 @@ class AnswerFile:
             if not self.path.exists():
                 os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
             self._base = sqlite3.connect(
-                self.path, check_same_thread=False, isolation_level=None, timeout=60
+                self.path, check_same_thread=False, isolation_level=None, timeout=_WAIT
             )
         except (sqlite3.Error, OSError) as error:
             raise InputError(f"cache {self.path}: cannot be used: {error}.") from None
         try:
             self._claim()
-            # With WAL, a kill loses no answers; a power cut loses at most the last ones.
-            self._base.execute("PRAGMA journal_mode=WAL")
+            self._use_wal()
             self._base.execute("PRAGMA synchronous=NORMAL")
             self._base.executescript(tables)
         except sqlite3.Error as error:
@@ -694,6 +694,21 @@ class AnswerFile:
         except InputError:
             self._base.close()
             raise
+
+    def _use_wal(self) -> None:
+        """Switch the journal: a kill loses no answers, a power cut at most the last ones.
+
+        SQLite's timeout does not apply while another run switches it, too.
+        """
+        end = time.monotonic() + _WAIT
+        while True:
+            try:
+                self._base.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                    raise
+                time.sleep(0.02)
 
     def _claim(self) -> None:
         """Mark a new file as ours; another program's is not touched."""

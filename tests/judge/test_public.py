@@ -19,6 +19,7 @@ from refusals import refused
 
 import evalengine as ee
 from evalengine.cli import cli, main
+from evalengine.endpoint import AnswerFile
 from evalengine.judge.run import PLANS
 
 
@@ -255,6 +256,27 @@ def test_two_runs_on_one_cache_agree(tmp_path):
     assert repeated.usage.requests == 0
     for one in results:
         assert one.verdicts["verdict"].to_list() == repeated.verdicts["verdict"].to_list()
+
+
+def test_several_runs_may_open_a_new_cache_at_the_same_time(tmp_path):
+    """SQLite does not wait while two connections switch the journal of one file."""
+    failures: list[Exception] = []
+    for number in range(80):
+        barrier = threading.Barrier(8)
+
+        def open_cache(path: str = str(tmp_path / str(number)), at: Any = barrier) -> None:
+            at.wait()
+            try:
+                AnswerFile(path, "CREATE TABLE IF NOT EXISTS a (key TEXT PRIMARY KEY)").close()
+            except ee.InputError as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=open_cache) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not failures
 
 
 def test_the_cache_distinguishes_parameters_models_and_prompts(server, judged, tmp_path):
