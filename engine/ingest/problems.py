@@ -139,7 +139,10 @@ _ADDED = ("count", "of", "values", *_OF_DATUMS)
 
 
 def _whole(notes: Sequence[Note], parts: int, say: Say | None) -> Note | None:
-    """The note of all parts; None if its count is below ``fewest`` or ``least``, maybe a share."""
+    """Return the note of all parts, or None if its count is below ``fewest`` or ``least``.
+
+    A ``least`` that is a float is a share of the rows.
+    """
     first = notes[0]
     if first.count is None and not first.facts:
         return first

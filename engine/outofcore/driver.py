@@ -54,6 +54,7 @@ from ..scorecard.storage import FrameFile, Paged
 from ..tallies import stored
 from ..tallies.merging import added
 from ..tallies.stored import PartsDatums, Place
+from .bucket_files import PER_FILE, find_repeats, repeated, unique_columns, without_unique_checks
 from .memory import (
     BASE,
     Sizes,
@@ -69,20 +70,7 @@ from .memory import (
     too_many_labels,
     unclear,
 )
-from .shuffle import (
-    PER_FILE,
-    Whole,
-    find_repeats,
-    first_rows,
-    heights_of,
-    keys_of,
-    range_folder,
-    read_rows,
-    repeated,
-    split,
-    unique_columns,
-    without_unique_checks,
-)
+from .shuffle import Whole, first_rows, heights_of, keys_of, range_folder, read_rows, split
 from .stages import (
     Job,
     bounds_frame,

@@ -37,7 +37,7 @@ from sizes import tune
 import evalengine as ee
 from evalengine.executors.pools import caught
 from evalengine.ingest.problems import ChecksFailed, PartRefused, Problem, Words
-from evalengine.outofcore import shuffle as repeats
+from evalengine.outofcore import bucket_files as repeats
 from evalengine.outofcore.stages import collected
 from evalengine.schemas.contract import ROW
 
