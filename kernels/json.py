@@ -39,6 +39,7 @@ _ZERO, _ONE, _TEN = np.uint64(0), np.uint64(1), np.uint64(10)
 _INFINITE = np.uint64(0x7FF << 52)
 _HIDDEN = np.uint64(1 << 52)
 _SIGN = np.uint64(1 << 63)
+_THREE, _BYTE, _WORD, _BYTES = np.uint64(3), np.uint64(8), np.uint64(64), np.uint64(0x78)
 
 
 @cache
@@ -214,6 +215,40 @@ def _number(text: Any, at: Any, real: Any, powers: Any) -> Any:
 
 
 @inner
+def _short_number(text: Any, at: Any, powers: Any) -> Any:
+    """Read a number as a float, if it and the byte after its digits fit in eight bytes.
+
+    Returns:
+        position after it, or -1 if :func:`_number` has to read it; its bits.
+    """
+    negative = text[at] == 45
+    first = at + negative
+    if first + 8 > text.size:
+        return -1, _ZERO
+    digits = word(text, np.uint64(first)) ^ ZERO_DIGITS
+    others = (digits | (digits + ABOVE_NINE)) & HIGH_BITS  # a bit per byte, right up to a carry
+    whole = lowest(others) & _BYTES  # bits of the integer's digits
+    if whole == _ZERO or others == _ZERO or (text[first] == 48 and whole > _BYTE):
+        return -1, _ZERO
+    end, places = whole, np.int64(0)
+    if text[first + np.int64(whole >> _THREE)] == 46:  # no carry: 0x1E + 0x76
+        others &= others - _ONE
+        end = lowest(others) & _BYTES
+        places = np.int64((end - whole) >> _THREE) - 1
+        if others == _ZERO or places == 0:
+            return -1, _ZERO
+        below = (_ONE << whole) - _ONE
+        digits = (digits & below) | ((digits >> _BYTE) & ~below)
+        whole = end - _BYTE
+    at = first + np.int64(end >> _THREE)
+    value = decimal(digits << (_WORD - whole))
+    if text[at] | 32 == 101 or (negative and value == _ZERO):
+        return -1, _ZERO
+    bits = quotient(value, powers[_TENS + places])
+    return at, bits | _SIGN if negative else bits
+
+
+@inner
 def _blank(text: Any, at: Any) -> Any:
     """Position of the next byte that is not white space."""
     c = text[at]
@@ -343,7 +378,11 @@ def scan_rows(
         elif c == 45 or (c >= 48 and c <= 57):
             while True:
                 begin = at
-                at, bits, real, unsure = _number(text, at, depth > 1, powers)
+                if flat and depth > 1:
+                    at, bits = _short_number(text, begin, powers)
+                    real, unsure = FLOAT, False
+                if not flat or depth == 1 or at < 0:
+                    at, bits, real, unsure = _number(text, begin, depth > 1, powers)
                 if k >= 0 and (depth == 1 or flat):
                     if u >= pool.shape[1] or n_slow == slow.shape[0]:
                         return MORE

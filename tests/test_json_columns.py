@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import random
@@ -85,6 +86,31 @@ def test_values_are_those_of_json(text: str, size: int) -> None:
         assert (raw is None) == ("segmentation" not in theirs)
         assert raw is None or json.loads(raw) == theirs["segmentation"]
         assert all(same(value, theirs.get(name)) for name, value in mine.items())
+
+
+def is_number(text: str) -> bool:
+    """Return whether Python's json reads a text as one finite number."""
+    try:
+        return math.isfinite(json.loads(text))
+    except json.JSONDecodeError:
+        return False
+
+
+@pytest.mark.parametrize("separator", [",", ", "])
+def test_lists_of_all_short_texts(separator: str) -> None:
+    texts = ["".join(text) for n in range(1, 5) for text in itertools.product("-019.e", repeat=n)]
+    numbers = [text for text in texts if is_number(text)]
+    numbers += [f"{text}{digits}" for text in numbers for digits in ("012", "1234", ".5", "e1")]
+    numbers = [text for text in numbers if is_number(text)]
+    lists = [numbers[i : i + 7] for i in range(len(numbers))]
+    rows = ",".join(f'{{"bbox":[{separator.join(texts)}]}}' for texts in lists)
+    result = read(f"[{rows}]")["bbox"].to_list()
+    assert all(
+        same(mine, [*map(json.loads, texts)]) for mine, texts in zip(result, lists, strict=True)
+    )
+    for text in set(texts) - {*numbers}:
+        with pytest.raises(NotFlat):
+            read(f'[{{"bbox":[1.5{separator}{text}{separator}2,3.25,4.125]}}]')
 
 
 CARRIES = """
