@@ -52,9 +52,12 @@ def in_use(view: ScoredView) -> Array:
 
 
 def present(view: ScoredView, settings: Settings) -> Array:
-    """Labels that get rows, bool [group, label]."""
+    """Labels that get rows, bool [group, label].
+
+    With several labels per datum those listed are the columns of the reference's matrix.
+    """
     here = in_use(view)
-    if settings.rules.listed_labels and view.scored is not None:
+    if (settings.rules.listed_labels or settings.multilabel) and view.scored is not None:
         here = here | (sum(view.plain.listed) > 0)
     if view.declared is not None:
         here = here | view.declared
@@ -158,7 +161,7 @@ def averaged_ratio(
         {} if trials is None else {TRIALS: trials(counts.right, counts.predicted, counts.actual)}
     )
     cells = [label_cells(filled, present(view, settings), reason, counts.actual, **rests)]
-    if not settings.rules.unused_in_means:
+    if not (settings.rules.unused_in_means or settings.multilabel):
         inside = inside & in_use(view)
     sums = [by_key(view, c, inside) for c in (counts.right, counts.predicted, counts.actual)]
     why: dict[str, Array | str] = {

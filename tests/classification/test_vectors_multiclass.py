@@ -148,6 +148,26 @@ def test_several_labels(name: str, shape: str) -> None:
     assert close(card.value("HammingLoss"), wrong / sum(map(len, cells)))
 
 
+@pytest.mark.parametrize("shape", ["long", "wide"])
+@pytest.mark.parametrize("dialect", ["sklearn", "torchmetrics"])
+def test_means_of_several_labels_cover_every_column(dialect: str, shape: str) -> None:
+    """Labels 0 and 3 are neither true nor predicted; scikit-learn's ``f1_score`` counts them as 0.
+
+    torchmetrics' ``MultilabelF1Score`` also averages over all columns.
+    """
+    (predictions, _), more = matrix_tables([0], [[0.02, 0.79, 0.51, 0.12]], list(range(4)))[shape]
+    truths = pl.DataFrame({"datum_id": [0, 0], "label_value": [1, 2]})
+    options: dict[str, Any] = {"multilabel": True, "decision_threshold": 0.75}
+    card = score((predictions, truths), ["F1"], dialect=dialect, **options, **more)
+    assert card.value("F1", average="macro") == 0.25
+    assert label_values(card, "F1") == {0: 0.0, 1: 1.0, 2: 0.0, 3: 0.0}
+    empty = pl.DataFrame({"actual": [[]], "a": [0.1], "b": [0.2]})
+    columns: dict[str, Any] = {"score_columns": ["a", "b"], "multilabel": True}
+    empty = empty.cast({"actual": pl.List(pl.String)})
+    card = ee.score(empty, dialect="sklearn", metrics=["F1"], zero_division=1, **columns)
+    assert card.value("F1", average="weighted") == 1.0
+
+
 @pytest.mark.parametrize("limit", [None, "500MB"])
 def test_torchmetrics_mean_skips_classes_that_no_datum_has(limit: str | None) -> None:
     """``MulticlassAveragePrecision`` ignores NaN; ``MultilabelAveragePrecision`` counts it as 0.

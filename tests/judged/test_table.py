@@ -432,6 +432,13 @@ def test_options_of_factual_correctness_are_recorded_and_checked():
     assert ragas == [{"factual_correctness(mode=recall)": 0.33}]
 
 
+@pytest.mark.parametrize("words", [["yes"], ["yes", "yes", "no"]])
+def test_the_best_context_precision_of_ragas_passes_in_strict_mode(words):
+    """Its denominator is larger by 1e-10, so the best value is slightly below 1."""
+    card = score(listed("ContextPrecision", words), dialect="ragas", strict_mode=True)
+    assert card.value("ContextPrecision") == pytest.approx(1.0)
+
+
 def test_unread_options_are_noted():
     card = score(listed("Coherence", ["4"]), strict_mode=True, mode="recall")
     idle = [one.facts["option"] for one in card.findings if one.code == "option_not_read"]

@@ -24,7 +24,8 @@ class ClassificationRules(msgspec.Struct, frozen=True, kw_only=True):
             undefined and excluded from averages.
         neither: precision, recall and F of labels that are neither true nor predicted anywhere;
             None to treat them like any other.
-        unused_in_means: declared labels that are neither true nor predicted anywhere enter means.
+        unused_in_means: declared labels that are neither true nor predicted anywhere enter means;
+            they always do with several labels per datum.
         weightless_mean: a weighted mean over labels without any weight is their plain mean.
         nan_spreads: a zero_division of NaN makes means NaN; otherwise they skip such labels.
         f_from_ratios: F is computed from precision and recall after zero_division filled them, and
@@ -34,7 +35,7 @@ class ClassificationRules(msgspec.Struct, frozen=True, kw_only=True):
         curve_every_datum: true negatives of curves are all other datums, also those without data
             under the label's key.
         listed_labels: labels that are only listed (never true, never the hard prediction) get
-            rows; otherwise they are ignored.
+            rows; otherwise they are ignored, unless a datum may have several labels.
         declared_labels_only: averages are over exactly the declared labels, if any.
         auc_without_negatives: ROC AUC of a label that all datums have, or None.
         auc_without_positives: ROC AUC of a label that no datum has, or None.

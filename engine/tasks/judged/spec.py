@@ -464,7 +464,8 @@ def _adjusted(value: Array, need: str, name: str, settings: Settings) -> Array:
             low, high = metric.range
             better = settings.better.get(name, metric.better)
             best, worst = (high, low) if better == "higher" else (low, high)
-            value = np.where(np.isnan(value) | (value == best), value, worst)
+            smoothed = np.abs(value - best) < 1e-9  # the best value, over a denominator + 1e-10
+            value = np.where(np.isnan(value) | smoothed, value, worst)
     return value
 
 
