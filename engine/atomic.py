@@ -119,8 +119,12 @@ def writes(path: str | os.PathLike[str]) -> None:
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # also after Path() has removed a slash
 
 
-def refuse_remote(path: str | os.PathLike[str], name: str = "") -> None:
+def refuse_remote(path: str | os.PathLike[str], name: str = "", way: str = "") -> None:
     """Refuse an address, which would become a local folder of that name.
+
+    Args:
+        name: option or field of a job file that has the path.
+        way: another remedy, as a sentence.
 
     Raises:
         OptionError: the path is an address.
@@ -128,7 +132,8 @@ def refuse_remote(path: str | os.PathLike[str], name: str = "") -> None:
     if _ADDRESS.match(os.fspath(path)):
         raise OptionError(
             f"{f'{name} ' if name else ''}{os.fspath(path)}: this is an address, and results are"
-            " written to local folders. Write a path, and copy the result from there.",
+            " written to local folders. Write a path, and copy the result from there."
+            f"{way and f' {way}'}",
             code="remote_folder",
             option=name,
         )

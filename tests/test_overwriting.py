@@ -192,9 +192,12 @@ def test_jobs(here: Path, capsys: pytest.CaptureFixture[str], outputs: str) -> N
         "fuse p.run q.run -o s3://bucket/fused.run",
     ],
 )
-def test_commands_write_to_no_address(here: Path, line: str) -> None:
+def test_commands_write_to_no_address(
+    here: Path, capsys: pytest.CaptureFixture[str], line: str
+) -> None:
     before = same_bytes(here)
     assert main(line.split()) == 2
+    assert "this is an address" in capsys.readouterr().err
     assert same_bytes(here) == before
 
 

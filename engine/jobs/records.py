@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 import polars as pl
 
-from ..atomic import sync, whole_file, written
+from ..atomic import refuse_remote, sync, whole_file, written
 from ..schemas.errors import OptionError, ResultError, WriteError, not_installed
 from ..schemas.results import METRICS, PASSED
 from ..scorecard.card import Scorecard, load
@@ -347,17 +347,13 @@ def check_history(target: str, form: str) -> None:
     """Check that a history can be written, before any work.
 
     Raises:
-        OptionError: a remote folder of Parquet files, or the library for Delta tables is missing.
+        OptionError: an address for Parquet files, or the library for Delta tables is missing.
     """
     if form == "delta":
         _deltalake()
-    elif "://" in target:
-        raise OptionError(
-            f"outputs.history: {target} is remote, and remote files cannot be renamed: use"
-            ' history_format = "delta", or a local folder.',
-            code="remote_folder",
-            option="outputs.history",
-        )
+    else:
+        way = 'A Delta table may have an address: history_format = "delta".'
+        refuse_remote(target, "outputs.history", way)
 
 
 def append_history(rows: pl.DataFrame, run_id: str, target: str, form: str, *, again: bool) -> bool:

@@ -22,14 +22,23 @@ import polars as pl
 
 from .. import run
 from .._version import __version__
-from ..atomic import fresh_name, is_abandoned, mend, name_within, refuse, swap, written
+from ..atomic import (
+    fresh_name,
+    is_abandoned,
+    mend,
+    name_within,
+    refuse,
+    refuse_remote,
+    swap,
+    written,
+)
 from ..comparing import note_changes
 from ..evaluation import planner
 from ..evaluation.summary import Tallied
 from ..ingest.opening import Tables
 from ..progress import reminded
 from ..reporting import make_report
-from ..schemas.errors import ChangedError, EvalengineError, InputError, OptionError
+from ..schemas.errors import ChangedError, EvalengineError, InputError
 from ..schemas.options import Options
 from ..schemas.results import FAILED, PASSED, UNJUDGED
 from ..scorecard.card import Scorecard, load
@@ -212,13 +221,8 @@ def plan_job(path: str | Path, variables: Mapping[str, str] | None = None) -> Jo
 def planned(loaded: LoadedJob) -> JobPlan:
     """The plan of a job file that is read; see :func:`plan_job`."""
     outputs = loaded.job.outputs
-    if "://" in outputs.folder:
-        raise OptionError(
-            f"{loaded.path}: outputs.folder: {outputs.folder} is remote, and remote files cannot"
-            " be renamed; write to a local folder, and copy it from there.",
-            code="remote_folder",
-            option="outputs.folder",
-        )
+    refuse_remote(outputs.folder, "outputs.folder")
+    refuse_remote(outputs.tallies or "", "outputs.tallies")
     if outputs.history is not None:
         check_history(outputs.history, outputs.history_format)
     if loaded.options.task is not None:
@@ -317,6 +321,8 @@ def run_job(
     loaded = load_job(path, variables)
     _refuse_inputs(loaded, [loaded.path])
     job, target = loaded.job, loaded.job.outputs.lineage
+    if target is not None and not target.startswith(("http://", "https://")):
+        refuse_remote(target, "outputs.lineage")
     tell = partial(tell, job=job.name)
     lineage = Lineage(
         job.outputs,

@@ -164,11 +164,20 @@ class TestRemote:
         with refused("option_value", option="outputs.folder", value=place):
             plan_job(write(("runs/{date}", place)))
 
-    def test_outputs_must_be_local(self, write: Write) -> None:
+    @pytest.mark.parametrize("address", ["s3://b/runs", "s3:/b/runs"])
+    def test_outputs_must_be_local(self, write: Write, address: str) -> None:
         with refused("remote_folder", option="outputs.folder"):
-            plan_job(write(("runs/{date}", "s3://b/runs")))
-        with pytest.raises(OptionError, match='history_format = "delta"'):
-            plan_job(write(('"history"', '"s3://b/history"')))
+            plan_job(write(("runs/{date}", address)))
+        with refused("remote_folder", option="outputs.history", match='history_format = "delta"'):
+            plan_job(write(('"history"', f'"{address}"')))
+        for name, change in (
+            ("tallies", ("[outputs]", f'[outputs]\ntallies = "{address}"')),
+            ("lineage", ("lineage.jsonl", address)),
+        ):
+            path = write(change)
+            with refused("remote_folder", option=f"outputs.{name}"):
+                running.run_job(path)
+            assert not (path.parent / "s3:").exists()
 
 
 class TestRasters:
