@@ -294,7 +294,7 @@ def test_numbers_beyond_integers_are_no_classes(task: str | None) -> None:
 
 def test_arrays_within_mixed_lists_are_refused() -> None:
     with refused("not_a_table", ee.InputError):
-        ee.score([["a"], ["b", np.array([])]], [["a"], ["b"]], task="retrieval")
+        ee.score([["a"], [np.array([]), "b"]], [["a"], ["b"]], task="retrieval")
 
 
 def test_missing_true_classes_do_not_mean_swapped_sides() -> None:
