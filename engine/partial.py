@@ -21,6 +21,7 @@ from .evaluation import planner
 from .executors import Threads
 from .ingest import both_sides
 from .ingest.collecting import Prepared, collect, named_problems
+from .ingest.files import Source
 from .ingest.frames import Part, assemble
 from .ingest.ids import ALL
 from .ingest.opening import Tables, open_inputs
@@ -39,7 +40,7 @@ from .outofcore.driver import (
     merged_heights,
     notes_of,
 )
-from .outofcore.shuffle import Whole, distinct_pairs, first_rows, of_score_columns
+from .outofcore.shuffle import Whole, common_dtypes, distinct_pairs, first_rows, of_score_columns
 from .run import add_own, card_of_tallies, messages_of, open_tables, unanswered
 from .schemas.contract import GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from .schemas.errors import InputError, OptionError, ResultError
@@ -181,7 +182,7 @@ class TallyPlan:
                 lost = GROUND_TRUTHS if role == PREDICTIONS and TABLE in inputs.sources else role
                 raise _contradiction(lost, f"the plan has {_named(lost)}, and this part has none.")
             source, schema = inputs.sources[role], inputs.schemas[role]
-            frame = _as_planned(role, source.frame, schema, planned.schema)
+            frame = _as_planned(role, source, schema, planned.schema)
             source = msgspec.structs.replace(source, frame=frame)
             naming = msgspec.structs.replace(
                 planned.naming, recognised=dict(planned.naming.recognised)
@@ -516,10 +517,12 @@ def plan(
         fit, _ = planner.may_fit(opened.plan, _ahead(opened.plan, heads))
     else:
         fit, notes = fitted_to_heads(opened.plan, ready, heads, notes)
+    dtypes, more_notes = common_dtypes(ready, heads, mapped=asked.label_map is not None)
+    notes += more_notes
     final = explicit_metrics(asked.replace(task=task), fit)
     declared = inputs.sources.get(LABELS)
     blanks = {
-        role: pl.DataFrame(schema=schema)
+        role: pl.DataFrame(schema={**schema, **_unified(ready.sides[role], dtypes[role])})
         for role, schema in inputs.schemas.items()
         if role != LABELS
     }
@@ -693,6 +696,17 @@ def _plan_of(options: Options) -> planner.Plan:
     return planner.make_plan(options, options.task)
 
 
+def _unified(side: Side, dtypes: Mapping[str, pl.DataType]) -> dict[str, pl.DataType]:
+    """Return the columns of a CSV file that are read in the dtype of others."""
+    return {
+        name: dtype
+        for column, dtype in dtypes.items()
+        if side.source.text
+        for name in side.naming.exprs[column].meta.root_names()
+        if dtype == pl.String or side.schema[name] != pl.Boolean  # parts convert to integers
+    }
+
+
 def _ahead(plan: planner.Plan, frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """Return the values that decide about metrics; the columns, if a table has one per metric."""
     assert plan.does.fitted_by_rows is not None
@@ -703,15 +717,14 @@ def _ahead(plan: planner.Plan, frames: Mapping[str, pl.DataFrame]) -> pl.DataFra
 
 
 def _as_planned(
-    role: str,
-    frame: pl.LazyFrame,
-    schema: Mapping[str, pl.DataType],
-    planned: Mapping[str, pl.DataType],
+    role: str, source: Source, schema: Mapping[str, pl.DataType], planned: Mapping[str, pl.DataType]
 ) -> pl.LazyFrame:
     """Return the planned columns in their types.
 
-    An empty part may have other types, since a table without rows often has none.
+    An empty part may have other types, since a table without rows often has none. Integers of CSV
+    files are read as strings if the plan has strings.
     """
+    frame = source.frame
     empty = frame.head(1).collect().is_empty()
     if empty:
         return pl.LazyFrame(schema=planned)
@@ -729,11 +742,12 @@ def _as_planned(
             column=unplanned[0],
         )
     for name, dtype in planned.items():
-        if not _fits(schema[name], dtype):
+        from_text = source.text and schema[name].is_integer() and dtype == pl.String
+        if not from_text and not _fits(schema[name], dtype):
             raise _contradiction(
                 role,
                 f"column {name!r} of {_named(role)} has dtype {schema[name]}, and {dtype} in the"
-                f" plan. {_way_to(dtype, name)}",
+                f" plan. {_way_to(dtype, name, schema[name])}",
                 column=name,
                 dtype=str(schema[name]),
             )
@@ -757,11 +771,14 @@ def _fits(dtype: pl.DataType, planned: pl.DataType) -> bool:
     return isinstance(dtype, texts) and isinstance(planned, (pl.String, pl.Categorical))
 
 
-def _way_to(dtype: pl.DataType, name: str) -> str:
+def _way_to(dtype: pl.DataType, name: str, own: pl.DataType) -> str:
     """Return what to do with a column of another type; casts of structs would drop fields."""
     if dtype.is_nested():
         return "Give every part the same type, or write the values as JSON text in all of them."
-    return f"Cast it: pl.col({name!r}).cast(pl.{dtype})."
+    way = f"Cast it: pl.col({name!r}).cast(pl.{dtype})"
+    if own == pl.String and dtype.is_numeric():
+        return f"{way}. If not all are numbers, make the plan with pl.String."
+    return f"{way}."
 
 
 def _contradiction(role: str, message: str, **facts: Any) -> InputError:

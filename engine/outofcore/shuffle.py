@@ -702,8 +702,7 @@ def split(
     """
     scratch.make_folder(folder / "buckets")
     scratch.write(folder / _VERSIONS, json.dumps(VERSIONS).encode())
-    text = {role: side.source.text for role, side in ready.sides.items()}
-    targets, notes = _targets(ready, heads, text)
+    targets, notes = common_dtypes(ready, heads)
     by_workers, unreadable = _readable(ready, pool, client_reads)
     notes += unreadable
     ranges = ranges_of_tables(ready, heads, heights, n, pool.least, by_workers, most)
@@ -992,10 +991,19 @@ def _cuts(files: Sequence[str], height: int, size: int) -> list[int]:
     return sorted(nearest - {height})
 
 
-def _targets(
-    ready: Prepared, heads: dict[str, pl.DataFrame], text: dict[str, bool]
+def common_dtypes(
+    ready: Prepared, heads: Mapping[str, pl.DataFrame], *, mapped: bool = False
 ) -> tuple[dict[str, dict[str, pl.DataType]], list[Note]]:
-    """Return the common dtypes of ids and labels of all tables, and notes on them."""
+    """Return the common dtypes of ids and labels of all tables if they change, and notes on them.
+
+    Args:
+        heads: result of :func:`first_rows`.
+        mapped: a label map may unify integers and strings.
+
+    Raises:
+        InputError: ids or labels that are integers on one side and strings on the other.
+    """
+    text = {role: side.source.text for role, side in ready.sides.items()}
     named = {
         role: head.rename({ready.sides[role].table.datum: "datum_id"}, strict=False)
         for role, head in heads.items()
@@ -1010,7 +1018,8 @@ def _targets(
     notes: list[Note] = []
     for names in (("datum_id",), *((name,) for name in sorted(common)), both_sides.LABEL_COLUMNS):
         notes += both_sides.same_kind(named, names, text)
-        both_sides.check_kinds(named, names)
+        if names != both_sides.LABEL_COLUMNS or not mapped:
+            both_sides.check_kinds(named, names)
     targets: dict[str, dict[str, pl.DataType]] = {}
     for role, frame in named.items():
         datum_column = ready.sides[role].table.datum

@@ -13,7 +13,7 @@ from merging.parts import Case, cut
 from merging.test_parts import CASES, every_case
 from own.own_functions import agreement, error_rate, rows_per_datum
 from polars.testing import assert_frame_equal
-from refusals import refused
+from refusals import noted, refused
 
 import evalengine as ee
 
@@ -200,6 +200,28 @@ def test_rows_that_contradict_the_plan_are_refused(change: Any, column: str) -> 
     with pytest.raises(ee.InputError) as error:
         plan.tally(change(ROWS.drop("site"), column))
     assert (error.value.code, error.value.facts["column"]) == ("plan_contradicted", column)
+
+
+def test_labels_of_csv_files_are_strings_if_some_are(tmp_path: Path) -> None:
+    nights = {"p": ("1,2,none", "1,1,2"), "g": ("1,2,1", "1,1,2")}
+    for side, labels in nights.items():
+        for night, (ids, texts) in enumerate(zip(("abc", "def"), labels, strict=True)):
+            rows = {"datum_id": [*ids], "label_value": texts.split(",")}
+            pl.DataFrame(rows).write_csv(tmp_path / f"{side}{night}.csv")
+    first, second = ([str(tmp_path / f"{side}{night}.csv") for side in "pg"] for night in (0, 1))
+    both = [list(files) for files in zip(first, second, strict=True)]
+    names = ["Accuracy", "Recall"]
+    whole = ee.score(*both, metrics=names)
+    for sample in (first, both):
+        plan = ee.plan(*sample, metrics=names)
+        card = ee.merge([plan.tally(*first), plan.tally(*second)]).summarise()
+        assert card.metrics.equals(whole.metrics)
+        noted(card, "ids_from_text")
+    with refused("plan_contradicted", column="label_value", match=r"make the plan with pl\.String"):
+        ee.plan(*second, metrics=names).tally(*first)
+    frames = [pl.read_csv(file) for file in first]
+    with refused("types_differ"):
+        ee.plan(*frames, metrics=names)
 
 
 def test_a_tally_without_ids_counts_once(tmp_path: Path) -> None:
