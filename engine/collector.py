@@ -78,38 +78,44 @@ class Batches:
         self._home: Path | None = None
 
     def append(
-        self, tables: Mapping[str, pl.DataFrame], *, datums: int = 0, own: Collection[str] = ()
+        self,
+        tables: Mapping[str, pl.DataFrame],
+        *,
+        datums: int = 0,
+        own: Collection[str] = (),
+        text: Collection[str] = (),
     ) -> None:
         """Append a batch of some tables.
 
         Args:
             tables: by name; each table has the same columns in every batch that has rows.
             datums: datums of this batch, numbered from 0 in column ``datum_id``.
+            text: tables from CSV files, whose numbers may be strings in other batches.
 
         Raises:
             InputError: a table has other columns than in earlier batches; no table is changed then.
             ScratchError: the disk refuses a file.
         """
         for name, rows in tables.items():
-            self._same_columns(name, rows)
+            self._same_columns(name, rows, text=name in text)
         for name, rows in tables.items():
             first = 0 if name in own else self.datums
             self._tables.setdefault(name, []).append(Batch(rows, first))
             if rows.height:
-                self._columns.setdefault(name, dict(rows.schema))
+                self._add_columns(name, _filled(rows))
             self._held += int(rows.estimated_size())
         self.datums += datums
         if self._room is not None and self._held > self._room:
             self._write()
 
-    def extend(self, other: Batches, own: Collection[str] = ()) -> None:
+    def extend(self, other: Batches, own: Collection[str] = (), text: Collection[str] = ()) -> None:
         """Append all batches of another instance; its datum numbers continue after these.
 
         Raises:
             InputError: a table has other columns there.
         """
         for name, columns in other._columns.items():
-            self._same_columns(name, pl.DataFrame(schema=columns), rows=True)
+            self._same_columns(name, pl.DataFrame(schema=columns), rows=True, text=name in text)
         for name, batches in other._tables.items():
             shift = 0 if name in own else self.datums
             for rows, first in list(batches):
@@ -117,7 +123,7 @@ class Batches:
                 self._tables.setdefault(name, []).append(Batch(frame, first + shift))
                 self._held += int(frame.estimated_size())
             if name in other._columns:
-                self._columns.setdefault(name, other._columns[name])
+                self._add_columns(name, other._columns[name])
             if self._room is not None and self._held > self._room:
                 self._write()
         self.datums += other.datums
@@ -178,7 +184,9 @@ class Batches:
         """
         return self.scan(name).collect()
 
-    def _same_columns(self, name: str, frame: pl.DataFrame, *, rows: bool = False) -> None:
+    def _same_columns(
+        self, name: str, frame: pl.DataFrame, *, rows: bool = False, text: bool = False
+    ) -> None:
         expected = self._columns.get(name)
         if expected is None or not (frame.height or rows):
             return
@@ -197,8 +205,8 @@ class Batches:
                 code="columns_differ",
                 side=name,
             )
-        for column, dtype in frame.schema.items():
-            forms = _form(dtype), _form(expected[column])
+        for column, dtype in (_filled(frame) if frame.height else frame.schema).items():
+            forms = _form(dtype, text=text), _form(expected[column], text=text)
             if dtype != expected[column] and "" not in forms and forms[0] != forms[1]:
                 raise InputError(
                     f"column {column!r}: this batch has {forms[0]}, and earlier ones have"
@@ -207,6 +215,12 @@ class Batches:
                     side=name,
                     column=column,
                 )
+
+    def _add_columns(self, name: str, columns: Mapping[str, pl.DataType]) -> None:
+        known = self._columns.setdefault(name, {})
+        known |= {
+            one: dtype for one, dtype in columns.items() if known.get(one, pl.Null) == pl.Null
+        }
 
     def _write(self) -> None:
         """Write the batches in memory to one file per table."""
@@ -234,10 +248,23 @@ class Batches:
         self._held = 0
 
 
-def _form(dtype: pl.DataType) -> str:
-    """Describe single values, structs and lists of them; empty for nulls, which may be anything."""
+def _filled(frame: pl.DataFrame) -> dict[str, pl.DataType]:
+    """Return the dtypes of columns; ``Null`` for those without a value."""
+    return {one.name: pl.Null() if one.null_count() == len(one) else one.dtype for one in frame}
+
+
+def _form(dtype: pl.DataType, *, text: bool) -> str:
+    """Describe values, structs and lists of them; empty for nulls, which may be anything.
+
+    Args:
+        text: of a CSV file: numbers and strings are single values.
+    """
     depth, inner = within(dtype)
     kind = "objects" if isinstance(inner, pl.Struct) else "single values"
+    if isinstance(inner, (pl.String, pl.Categorical, pl.Enum)) and not text:
+        kind = "strings"
+    elif (inner.is_numeric() or isinstance(inner, pl.Boolean)) and not text:
+        kind = "numbers"
     return "" if isinstance(inner, pl.Null) else "lists of " * depth + kind
 
 
@@ -390,7 +417,8 @@ class Collector:
         numbered = {one.places for one in sources.values()} - {None}
         datums = numbered.pop() or 0 if numbered else 0
         tables |= self._named(ids, datums if any(one.numbered for one in forms.values()) else None)
-        self._batches.append(tables, datums=datums, own=_own(forms))
+        csv = [role for role, one in sources.items() if one.text]
+        self._batches.append(tables, datums=datums, own=_own(forms), text=csv)
         self._forms |= forms
         self._rows += tables[next(iter(forms))].height
         for one in sources.values():
@@ -507,7 +535,8 @@ class Collector:
                     value="ids",
                 )
             forms = self._forms | other._forms
-            self._batches.extend(other._batches, _own(forms))
+            csv = [role for role, form in forms.items() if form.format == "csv"]
+            self._batches.extend(other._batches, _own(forms), csv)
             self._forms = forms
             self._notes = other._notes | self._notes
             self._rows += other._rows

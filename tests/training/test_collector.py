@@ -270,6 +270,37 @@ def test_batches_have_one_form(task: Any, batches: Any) -> None:
     assert len(collector) == len(batches[0][0])
 
 
+def test_numbers_and_strings_are_two_forms(tmp_path: Path) -> None:
+    first, second = ([1, 2, 1], [1, 2, 2]), (["1", "b"], ["1", "1"])
+    one, other = ee.Collector("classification"), ee.Collector("classification")
+    one.add(*first)
+    other.add(*second)
+    for add in (
+        lambda: one.add(*second),
+        lambda: other.add([True], [True]),
+        lambda: one.merge(other),
+    ):
+        with refused("batches_differ", column="predictions"):
+            add()
+    assert len(one) == 3
+    ids = ee.Collector("classification")
+    ids.add([1, 2], [1, 2], ids=[1, 2])
+    with refused("batches_differ", column="id"):
+        ids.add([1, 2], [1, 2], ids=["1", "2"])
+    rows = pl.DataFrame({"datum_id": [1, 2], "actual": ["a", "b"], "predicted": ["a", "a"]})
+    tables = ee.Collector("classification", by=["site"])
+    for site in ("x", None, np.nan, "y"):  # without values, any type
+        part = rows.with_columns(pl.Series("site", [site, site])).fill_nan(None)
+        tables.add(part.with_columns(datum_id=pl.col("datum_id") + len(tables)))
+    with refused("batches_differ", column="site"):
+        tables.add(rows.with_columns(site=pl.lit(1)))
+    files = ee.Collector("classification")  # CSV files have no types
+    for name, labels in (("a.csv", [1, 2]), ("b.csv", ["none", "2"])):
+        pl.DataFrame({"actual": labels, "predicted": labels}).write_csv(tmp_path / name)
+        files.add(tmp_path / name)
+    assert files.score().labels["label_value"].to_list() == ["1", "2", "none"]
+
+
 def test_names_and_objects_of_calls_are_two_forms() -> None:
     collector = ee.Collector("agents")
     names, objects = [["a"]], [[{"name": "a", "args": {"x": 1}}]]
