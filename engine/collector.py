@@ -21,7 +21,7 @@ from .ingest.files import Source
 from .ingest.geometry import needed_fields
 from .ingest.problems import Note, listing
 from .ingest.sources.objects import FORMAT as LABEL_MAPS
-from .ingest.sources.objects import detached, empty_images, refuse_uneven
+from .ingest.sources.objects import detached, empty_images, name_of, refuse_uneven
 from .ingest.sources.tables import open_source
 from .ingest.values import differing_indexes, open_datums, paired_values, value_pair
 from .outofcore.memory import BASE, bytes_of_limit
@@ -396,6 +396,8 @@ class Collector:
                 "this collector already has all ground truths: add predictions only.",
                 code="truths_given",
             )
+        if predictions is None:
+            raise InputError("Collector.add: the predictions are missing.", code="sides_given")
         if _empty(predictions) and (ground_truths is None or _empty(ground_truths)):
             return
         sources = self._opened(detached(predictions), detached(ground_truths))
@@ -509,6 +511,10 @@ class Collector:
             InputError: other options or tables, or batches of another format.
         """
         for other in others:
+            if not isinstance(other, Collector):
+                raise InputError(
+                    f"merge: a {name_of(other)} is no collector.", code="collectors_differ"
+                )
             if (other.options, other.repeated) != (self.options, self.repeated):
                 raise InputError(
                     "merge: the other collector has other options.",

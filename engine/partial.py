@@ -29,7 +29,7 @@ from .ingest.preparing import early_notes, prepare, rewritten
 from .ingest.problems import Note, refuse
 from .ingest.recognise import Finder, Side
 from .ingest.relabel import read_label_map
-from .ingest.sources.objects import detached
+from .ingest.sources.objects import detached, name_of
 from .metrics import is_open
 from .metrics import own as own_metrics
 from .metrics.own import OwnMetric
@@ -438,7 +438,8 @@ class Tally:
         )
 
 
-_Given = Tally | bytes | str | PathLike[str]
+_Given = Tally | bytes | bytearray | memoryview | str | PathLike[str]
+_TALLY = (Tally, bytes, bytearray, memoryview, str, PathLike)
 
 # The public functions.
 
@@ -577,15 +578,22 @@ def merge(tallies: Iterable[_Given] | _Given) -> Tally:
             no datum id: their numbers continue from tally to tally.
 
     Raises:
-        InputError: a datum occurs in two tallies; a tally or file of rows without datum ids is
-            given twice.
+        InputError: an object that is no tally; a datum occurs in two tallies; a tally or file of
+            rows without datum ids is given twice.
         ResultError: none at all, tallies of different plans, or other bytes.
     """
-    if isinstance(tallies, (Tally, bytes, str, PathLike)):
+    if isinstance(tallies, _TALLY) or not isinstance(tallies, Iterable):
         tallies = [tallies]
     parts: list[Tally] = []
     seen: set[str | int] = set()
     for n, one in enumerate(tallies):
+        if not isinstance(one, _TALLY):
+            raise InputError(
+                f"merge: tally {n} (from 0) is a {name_of(one)}. Give tallies, their bytes, or"
+                " files of those bytes.",
+                code="not_a_tally",
+                value=n,
+            )
         part = _opened(one)
         key: str | int = id(part)
         if isinstance(one, (str, PathLike)):

@@ -236,6 +236,14 @@ def test_a_tally_without_ids_counts_once(tmp_path: Path) -> None:
             ee.merge(twice)
 
 
+@pytest.mark.parametrize(("tallies", "position"), [([None], 0), (None, 0), ([0, {}], 1)])
+def test_merged_objects_are_tallies(tallies: Any, position: int) -> None:
+    if position:
+        tallies[0] = ee.tally(ROWS, metrics=["Accuracy"])
+    with refused("not_a_tally", value=position):
+        ee.merge(tallies)
+
+
 def test_forgotten_ground_truths_are_named() -> None:
     scored = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "score": [0.5]})
     truths = scored.drop("score")

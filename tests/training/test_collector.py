@@ -270,6 +270,14 @@ def test_batches_have_one_form(task: Any, batches: Any) -> None:
     assert len(collector) == len(batches[0][0])
 
 
+def test_nothing_is_no_batch_and_no_collector() -> None:
+    collector = ee.Collector("classification")
+    with refused("sides_given"):
+        collector.add(None)  # type: ignore[arg-type]
+    with refused("collectors_differ"):
+        collector.merge(None)  # type: ignore[arg-type]
+
+
 def test_numbers_and_strings_are_two_forms(tmp_path: Path) -> None:
     first, second = ([1, 2, 1], [1, 2, 2]), (["1", "b"], ["1", "1"])
     one, other = ee.Collector("classification"), ee.Collector("classification")
