@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -94,12 +95,23 @@ def test_a_table_next_to_pictures_is_read(tmp_path: Path, name: str, text: str) 
     assert open_source(folder).format == "csv"
 
 
-def test_photographs_next_to_maps_give_no_note(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["{}.jpg", "photo_{}.jpg", "{}_sat.jpeg", "img-{}-left.JPG"])
+def test_photographs_next_to_maps_give_no_note(tmp_path: Path, name: str) -> None:
     ours, theirs = _maps(tmp_path / "p", 4), _maps(tmp_path / "t", 4)
-    for i in range(4):
-        (theirs / f"photo_{i}.jpg").write_bytes(b"a photograph")
+    for i in range(5):
+        (theirs / name.format(i)).write_bytes(b"a photograph")
     card = ee.score(ours, theirs, task="segmentation", metrics=["mIOU"])
     assert not [one for one in card.findings if one.code == "files_unread"]
+
+
+def test_maps_in_jpeg_files_are_noted(tmp_path: Path) -> None:
+    ours, theirs = _maps(tmp_path / "p", 4), _maps(tmp_path / "t", 4)
+    for folder in (ours, theirs):
+        for i in range(4):
+            os.rename(folder / f"{i}.png", folder / f"map_{i}.{'png' if i else 'jpg'}")
+    card = ee.score(ours, theirs, task="segmentation", metrics=["mIOU"])
+    notes = [one for one in card.findings if one.code == "files_unread"]
+    assert [(one.count, one.facts["files"]) for one in notes] == [(1, ["map_0.jpg"])] * 2
 
 
 def test_an_empty_picture_is_named(tmp_path: Path) -> None:

@@ -612,7 +612,9 @@ def _may_be_table(file: str) -> bool:
 
 
 def note_unread(files: Sequence[str]) -> list[Note]:
-    """Note tables in folders of label maps that are neither read nor named like them.
+    """Note tables and JPEG files in folders of label maps that are not read.
+
+    Files named like a map are not noted, nor JPEG files if one of them is: they are the images.
 
     Args:
         files: label maps. Data sets with several files per image get no note.
@@ -621,13 +623,20 @@ def note_unread(files: Sequence[str]) -> list[Note]:
     folders = sorted({*map(os.path.dirname, files)})
     if any(stem.endswith(MAPS) for stem in stems) or _MASKS in map(os.path.basename, folders):
         return []
-    unread = []
+    unread, jpegs = [], []
     for folder in folders:
         for name in sorted(os.listdir(folder)):
-            if name.startswith(_HIDDEN) or name == LISTED or not by_extension(name):
+            stem, end = os.path.splitext(name)
+            if not name.startswith(_HIDDEN) and end.lower() in (".jpg", ".jpeg"):
+                jpegs.append(name)
+            elif name.startswith(_HIDDEN) or name == LISTED or not by_extension(name):
                 continue
-            if os.path.join(folder, os.path.splitext(name)[0]) not in stems:
+            elif os.path.join(folder, stem) not in stems:
                 unread.append(name)
+    if jpegs:
+        images = {name for file in files for name in _image_names(file)}
+        if images.isdisjoint(name for file in jpegs for name in _image_names(file)):
+            unread = sorted(unread + jpegs)
     if not unread:
         return []
     are = "is" if len(unread) == 1 else "are"
@@ -639,6 +648,13 @@ def note_unread(files: Sequence[str]) -> list[Note]:
 
 _HIDDEN = (".", "_")
 """Prefixes of names that are no data, such as bookkeeping."""
+
+
+def _image_names(file: str) -> set[str]:
+    """Return the names that other files of an image may have: of ``a1_sat``, ``a1``, too."""
+    stem = os.path.splitext(os.path.basename(file))[0]
+    numbers = "_".join(part for part in re.split(r"[-_. ]", stem) if re.search(r"\d", part))
+    return {stem, re.sub(r"[-_. ][^\W\d]\w*$", "", stem), numbers or stem}
 
 
 def _foreign(files: Sequence[str]) -> str | None:
