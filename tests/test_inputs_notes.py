@@ -300,6 +300,29 @@ def test_the_angle_of_boxes_is_not_read_without_a_word():
     assert not any("upright" in note for note in card.notes)
 
 
+def test_of_two_angles_the_one_called_angle_is_read() -> None:
+    row = {"datum_id": [1], "label_value": ["a"], "cx": [9.0], "cy": [9.0], "w": [5.0], "h": [3.0]}
+    truths = pl.DataFrame({**row, "angle": [0.3]})
+    turned = truths.with_columns(score=0.5, angle=1.3)
+    two = turned.with_columns(theta=0.3)
+    with refused("angle_format_missing", side="predictions", column="angle"):  # no upright boxes
+        ee.score(two, truths)
+    options: dict[str, Any] = {"angle_format": "radians-clockwise", "metrics": ["mAP"]}
+    card = ee.score(two, truths, **options)
+    message = noted(card, "unread_column", count=1).message
+    assert "'angle' is read" in message
+    assert "upright" not in message
+    assert card.metrics.equals(ee.score(turned, truths, **options).metrics)
+    same = turned.with_columns(rotation=pl.col("angle"))
+    assert "unread_column" not in {one.code for one in ee.score(same, truths, **options).findings}
+    with refused("ambiguous_column", side="predictions", columns=["theta", "rotation"]):
+        ee.score(
+            two.rename({"angle": "rotation"}).select(*row, "score", "theta", "rotation"),
+            truths,
+            **options,
+        )
+
+
 def test_the_same_file_on_both_sides_is_a_warning(tmp_path: Path) -> None:
     def warned(*paths: Path) -> bool:
         findings = ee.score(*paths, task="classification").findings

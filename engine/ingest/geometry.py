@@ -427,23 +427,32 @@ def oriented_box_columns(
     """
     angles = find.candidates((ANGLE.name, *ANGLE.aliases))
     wanted = needed and angle_format in ANGLES
-    if wanted and ANGLE.name in angles:
+    if ANGLE.name in angles:
         angles = [ANGLE.name]
-    if len(angles) != 1 or not (wanted or find.schema[angles[0]].is_numeric()):
+    if not angles or not (wanted or find.schema[angles[0]].is_numeric()):
         return None
     problems_before, used = len(find.problems), set(find.used)
     form, names = four_columns(find) or ("", ())
     columns = [*names, angles[0]]
     if form == "cxcywh" or (form == "xywh" and box_format == "cxcywh"):
-        if angle_format in ANGLES and (parts := _numbers(find, columns, ANGLE.name)):
+        clear = len(angles) == 1
+        if clear and angle_format in ANGLES and (parts := _numbers(find, columns, ANGLE.name)):
             find.used.update(columns)
             present = pl.any_horizontal(part.is_not_null() for part in parts)
             turned = pl.when(present).then(pl.concat_list(parts))
             return Naming({OBB.name: turned}, dict.fromkeys(columns, OBB.name))
         del find.problems[problems_before:]
-        if needed:
+        if needed and not clear:
+            find.refuse(
+                ANGLE.name,
+                f"columns {' and '.join(map(repr, angles))} could each be {ANGLE.name!r}. Rename"
+                f" one of them to {ANGLE.name!r}.",
+                "ambiguous_column",
+                columns=angles,
+            )
+        elif needed:
             ask(find, angle_format, columns, ANGLE.name)
-        if wanted:
+        if wanted and clear:
             _numbers(find, angles, ANGLE.name)
     else:
         del find.problems[problems_before:]

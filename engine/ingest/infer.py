@@ -187,8 +187,17 @@ def unread(side: Side, named: Iterable[str], columns: Mapping[str, str] | None) 
         if names.isdisjoint(here):
             continue
         idle = [name for name in schema if folded(name) in names and name not in used]
+        message = f"column {idle[0]!r} is not read: {reason}." if idle else ""
+        read = [name for name in schema if folded(name) in names and name in side.naming.used]
+        if idle and read:
+            first = head_of(side.source, [read[0], *idle], _LOOKED_AT)
+            idle = [name for name in idle if not first[name].equals(first[read[0]])]
+            message = (
+                f"column {read[0]!r} is read, not {listing(idle)}. To choose another, drop"
+                f" {read[0]!r}."
+            )
         if idle:
-            message = f"{table.side.replace('_', ' ')}: column {idle[0]!r} is not read: {reason}."
+            message = f"{table.side.replace('_', ' ')}: {message}"
             notes.append(Note("unread_column", message, len(idle)))
     if len(schema) > len(side.naming.exprs):
         notes += _second_values(side, used, {*(columns or {}).values()})
