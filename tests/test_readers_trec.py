@@ -184,6 +184,26 @@ def test_other_layouts(tmp_path: Path) -> None:
     assert open_source(path).frame.collect().shape == (0, 3)
 
 
+def test_runs_in_the_columns_of_beir(tmp_path: Path) -> None:
+    header, run, qrels = (
+        "query-id\tcorpus-id\tscore\n",
+        tmp_path / "run.tsv",
+        tmp_path / "qrels.tsv",
+    )
+    run.write_text(f"{header}q1\td1\t0.9\nq1\td2\t0.5\nq2\td3\t12\n")
+    for grades in ((1, 2), (1, 0.5)):
+        qrels.write_text(f"{header}q1\td2\t{grades[0]}\nq2\td3\t{grades[1]}\n")
+        assert ee.score(run, qrels, metrics=["MRR"]).value("MRR") == 0.75
+        assert ee.convert_trec(run, qrels, out=tmp_path / f"{grades}") == {
+            "run.parquet": 3,
+            "qrels.parquet": 2,
+        }
+        assert pl.read_parquet(tmp_path / f"{grades}" / "qrels.parquet").columns[2] == "relevance"
+    qrels.write_text(f"{header}q1\td2\t1\n")
+    with refusals.refused("column_missing", side="predictions"):
+        ee.score(qrels, qrels, task="retrieval")
+
+
 TABLES = [
     "a\tb\tc\td\n1\t0\t3\t1\n",
     "0\t1\t2\t3\n1\t0\t3\t1\n",

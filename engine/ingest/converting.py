@@ -593,8 +593,8 @@ def _ranked(path: str | os.PathLike[str], wanted: tuple[str, ...], what: str) ->
             format=source.format,
         )
     frame = source.frame
-    if source.format == "mapping" and "score" not in wanted:
-        frame = frame.rename({"score": wanted[0]})
+    if "score" not in wanted and [*schema_of(source)] == ["query_id", "doc_id", "score"]:
+        frame = frame.rename({"score": wanted[0]})  # of a mapping, or of BEIR
     elif not set(wanted) & schema_of(source).keys():
         raise ReadError(
             f"{source.description}: {what} is needed, but the file has the columns"

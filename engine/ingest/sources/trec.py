@@ -172,7 +172,8 @@ def open_trec(files: list[str], description: str) -> Source:
     """Open runs or qrels as one source; read immediately, so that errors name the line.
 
     Columns: ``query_id``, ``doc_id`` (String) and, depending on the layout, ``rank`` (Int64),
-    ``score`` (Float64), ``run_id`` (String) or ``relevance`` (Float64). Ranks that are not whole
+    ``score`` (Float64), ``run_id`` (String) or ``relevance`` (Float64). BEIR's lines with a header
+    have ``score`` if a number is not whole. Ranks that are not whole
     numbers are dropped with a note if there are scores, which define the order. The run's tag in
     the first line is also a fact of the source. Lines that begin with ``#`` and fields after the
     tag are ignored, with a note if they look like rows.
@@ -206,6 +207,8 @@ def open_trec(files: list[str], description: str) -> Source:
             )
         )
     frame = pieces[0] if len(pieces) == 1 else pl.concat(pieces)
+    if first is BEIR_QRELS and (frame["relevance"] % 1 != 0).any():
+        frame = frame.rename({"relevance": "score"})  # of a run; ground truths may have either
     facts = {}
     if "run_id" in frame.columns and frame.height:
         facts["run_id"] = str(frame["run_id"][0])
