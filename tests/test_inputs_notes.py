@@ -12,6 +12,7 @@ import pytest
 from refusals import Refusal, noted, refused
 
 import evalengine as ee
+from evalengine.cli import main
 from evalengine.ingest.problems import Note, notes_of_parts
 from evalengine.schemas.errors import InputError
 
@@ -298,6 +299,43 @@ def test_the_angle_of_boxes_is_not_read_without_a_word():
         ee.score(turned.with_columns(score=0.5), plain)
     card = ee.score(plain.with_columns(score=0.5), plain)
     assert not any("upright" in note for note in card.notes)
+
+
+BOX = {"xmin": [0.0], "ymin": [0.0], "xmax": [5.0], "ymax": [5.0]}
+
+
+@pytest.mark.parametrize(
+    ("task", "rows", "scored"),
+    [
+        ("retrieval", {"query_id": ["q"], "doc_id": ["d"], "relevance": [1]}, True),
+        ("detection", {"datum_id": [1], "label_value": ["a"], **BOX}, True),
+        ("classification", {"datum_id": [1], "label_value": ["a"]}, False),
+    ],
+)
+def test_ground_truths_without_a_row_are_a_warning(
+    task: Any, rows: dict[str, list[Any]], scored: bool, tmp_path: Path
+) -> None:
+    truths = pl.DataFrame(rows)
+    predictions = truths.with_columns(pl.lit(0.5).alias("score")) if scored else truths
+    for card in (ee.score, ee.check):
+        noted(card(predictions, truths[:0], task=task), "no_ground_truths", severity="warning")
+    for some in ((predictions, truths), (predictions[:0], truths), (predictions[:0], truths[:0])):
+        codes = {one.code for one in ee.score(*some, task=task).findings}
+        assert "no_ground_truths" not in codes
+    plan = ee.plan(predictions, truths, task=task)
+    datum = truths.columns[0]
+    other = predictions.with_columns(pl.lit(truths[datum].dtype.to_python()(2)).alias(datum))
+    parts = [plan.tally(predictions, truths), plan.tally(other, truths[:0])]
+    assert "no_ground_truths" not in {one.code for one in ee.merge(parts).summarise().findings}
+    noted(parts[1].summarise(), "no_ground_truths", severity="warning")
+    if task == "detection":  # the list states that these have no objects
+        card = ee.score(predictions, truths[:0], task=task, datums=[1])
+        assert "no_ground_truths" not in {one.code for one in card.findings}
+    paths = [str(tmp_path / name) for name in ("predictions.parquet", "truths.parquet")]
+    predictions.write_parquet(paths[0])
+    truths[:0].write_parquet(paths[1])
+    assert main(["check", *paths, "--task", task]) == 1
+    assert main(["score", *paths, "--task", task, "--strict"]) == 1
 
 
 def test_of_two_angles_the_one_called_angle_is_read() -> None:

@@ -242,8 +242,8 @@ def assemble(
     if part is None:
         notes += same
         unread = any(note.kind == "no_entities" for note in notes)
-        if not (unread or any(frames[role].height for role in SIDES if role in frames)):
-            notes.append(no_rows(where))
+        if not unread:
+            notes += no_rows(where, {role: frame.height for role, frame in frames.items()})
     by_row, same_order = _by_row(sides, frames, bucket or ALL), _same_order(frames)
     keyed: dict[str, pl.Series] = {}
     counted = part is not None and TABLE not in frames  # by all parts, those without a gap too

@@ -361,7 +361,19 @@ def keep_datums(
     return notes
 
 
-def no_rows(where: dict[str, Condition]) -> Note:
-    """Return the warning that no side has any rows after filtering."""
-    message = "no row remains after filtering" if where else "no table has a row"
-    return Note("no_rows", f"{message}: there are no numbers.", 0, warning=True)
+def no_rows(where: dict[str, Condition], rows: Mapping[str, int]) -> list[Note]:
+    """Return the warning that no side, or the ground truths, have any rows after filtering.
+
+    A table of datums states that these have no ground truths.
+
+    Args:
+        rows: number of rows of each table.
+    """
+    if not any(rows.get(role) for role in SIDES):
+        message = "no row remains after filtering" if where else "no table has a row"
+        return [Note("no_rows", f"{message}: there are no numbers.", 0, warning=True)]
+    if rows.get(GROUND_TRUTHS, 1) or DATUMS in rows:
+        return []
+    message = f"the ground truths have no row{' after filtering' if where else ''}"
+    way = "numbers are undefined or 0. Is it the right file?"
+    return [Note("no_ground_truths", f"{message}: {way}", 0, warning=True)]

@@ -41,7 +41,7 @@ from ..ingest.relabel import hold_labels
 from ..ingest.rules import reworded
 from ..ingest.rules.columns import columns_read
 from ..ingest.rules.values import of_labels
-from ..ingest.where import SIDES, no_rows
+from ..ingest.where import no_rows
 from ..metrics.own import OwnMetric
 from ..progress import counting, step
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
@@ -271,9 +271,7 @@ def _where(heads: list[dict[str, Any]], ready: Prepared, whole: Whole) -> list[N
                     gone,
                 )
             )
-    if not any(rows.get(role) for role in SIDES):
-        notes.append(no_rows(ready.where))
-    return notes
+    return notes + no_rows(ready.where, rows)
 
 
 def merged_heights(heads: list[dict[str, Any]], whole: Whole) -> dict[str, int]:

@@ -140,6 +140,16 @@ def test_no_row_after_filtering_is_a_warning(
     assert ("no_rows", "warning") in codes
 
 
+def test_no_ground_truths_are_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch)
+    predictions = pl.DataFrame({"datum_id": [1, 2], "label_value": ["a", "b"]})
+    truths = predictions.with_columns(seen=pl.Series([True, False]))
+    for condition, warned in (("seen", False), ("label_value = 'c'", True)):
+        where = {"ground_truths": condition}
+        codes = as_in_memory(tmp_path, predictions, truths, task="classification", where=where)
+        assert (("no_ground_truths", "warning") in codes) is warned
+
+
 def test_few_queries_without_judged_documents_are_no_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
