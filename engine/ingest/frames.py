@@ -22,7 +22,7 @@ from .opening import Inputs
 from .preparing import early_notes, prepare
 from .problems import Note, Problem, refuse
 from .recognise import Naming, Side
-from .relabel import hold_labels
+from .relabel import hold_labels, new_labels
 from .rules.columns import columns_read
 from .rules.values import of_labels
 from .slices import build_slices, slices_by_row
@@ -320,6 +320,9 @@ def assemble(
             )
             named = {mine: final.get(n, n) for mine, n in side.naming.recognised.items()}
             side.naming.recognised = {mine: n for mine, n in named.items() if mine != n}
+    all_labels = None if part is None else part.all_labels
+    if part is not None and part.pairs and options.label_map is not None and mapping is None:
+        all_labels = new_labels(options.label_map, part.pairs)  # those of the frames are new, too
     recognised: dict[str, dict[str, str]] = {}
     facts: dict[str, str] = {}
     folders: dict[str, RasterFiles] = {}
@@ -347,7 +350,7 @@ def assemble(
         bucket=bucket or ALL,
         label_map=mapping,
         whole=part is None,
-        all_labels=None if part is None else part.all_labels,
+        all_labels=all_labels,
         common_ids=None if part is None or tagged else common_ids(ids, frames),
         recognised=recognised,
         notes=notes,

@@ -271,6 +271,19 @@ def hold_labels(
     return None, notes
 
 
+def new_labels(label_map: Any, pairs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Return the labels of all sides after a label map that unifies integers and strings."""
+    flag = pl.col(pl.Boolean).cast(pl.Int64)
+    pairs = {side: frame.with_columns(flag) for side, frame in pairs.items()}
+    mapping, _ = relabel(read_label_map(label_map), pairs)
+    tables = [
+        table.select(label_key="new_label_key", label_value="new_label_value")
+        for side, table in mapping.items()
+        if side != LABELS
+    ]
+    return pl.concat(tables).unique()
+
+
 def renamed(
     frames: dict[str, pl.DataFrame], label_map: Any
 ) -> tuple[dict[str, pl.DataFrame], list[Note]]:

@@ -476,6 +476,7 @@ def run(
             ahead,
             client_reads=bool(options.client_reads),
             most=None if place is None else most,
+            mapped=options.label_map is not None,
         )
         notes += too_full(
             shuffled.fullest(folder), found.limit, pool.share(found.limit), plan.task, options

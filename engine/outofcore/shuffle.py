@@ -686,6 +686,7 @@ def split(
     *,
     client_reads: bool = False,
     most: int | None = None,
+    mapped: bool = False,
 ) -> Whole:
     """Shuffle all rows: those of Parquet files on workers that can read them, others here.
 
@@ -695,6 +696,7 @@ def split(
         ahead: columns of a single table whose distinct combinations are collected.
         client_reads: this process reads all tables.
         most: approximate bytes of a range; None for any number.
+        mapped: a label map may unify integers and strings.
 
     Raises:
         InputError: ids or labels that are integers on one side and strings on the other.
@@ -702,7 +704,7 @@ def split(
     """
     scratch.make_folder(folder / "buckets")
     scratch.write(folder / _VERSIONS, json.dumps(VERSIONS).encode())
-    targets, notes = common_dtypes(ready, heads)
+    targets, notes = common_dtypes(ready, heads, mapped=mapped)
     by_workers, unreadable = _readable(ready, pool, client_reads)
     notes += unreadable
     ranges = ranges_of_tables(ready, heads, heights, n, pool.least, by_workers, most)

@@ -176,6 +176,22 @@ def test_a_condition_and_a_label_map_apply_in_buckets(
     same_as_in_memory(Case((predictions, truths), options), "detection", tmp_path)
 
 
+def test_a_label_map_unifies_numbers_and_names_in_buckets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch, WIDE)
+    predictions, truths = boxes()
+    names = {label: f"class {label}" for label in truths["label_value"].unique()}
+    truths = truths.with_columns(pl.col("label_value").replace_strict(names))
+    options = {"label_map": names, "metrics": ["mAP", "AP"]}
+    same_as_in_memory(Case((predictions, truths), options), "detection", tmp_path)
+    sides = [
+        side.unique("datum_id").select("datum_id", "label_value") for side in (predictions, truths)
+    ]
+    options = {"label_map": names, "metrics": ["Accuracy", "F1", "ConfusionMatrix"]}
+    same_as_in_memory(Case((sides[0], sides[1]), options), "classification", tmp_path)
+
+
 def test_ids_of_different_dtypes_match(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_buckets(monkeypatch, WIDE)
     predictions, truths = boxes()
