@@ -202,21 +202,23 @@ def coco_from_frames(card: Scorecard) -> CocoResult:
 # LVIS's shape: the thirteen numbers of ``LVISEval``, and its precision and recall arrays.
 
 _MOST = 300
-"""Default of ``Params.max_dets``; lvis-api prints it whatever the cap was."""
+"""Default of ``Params.max_dets``, which names recall without a cap."""
 
 
 def _named(coco_names: Mapping[str, float], frequent: Mapping[str, float]) -> dict[str, float]:
     """LVIS's names in LVIS's order, from COCO's: APsmall is APs, the last AR is AR@300."""
     out: dict[str, float] = {}
+    cap = str(_MOST)
     for name, value in coco_names.items():
         kind, rest = name[:2], name[2:]
         if kind == "AR" and (not rest or rest.isdecimal()):
             if not out.keys() & frequent.keys():
                 out.update(frequent)
-            out[f"AR@{rest or _MOST}"] = value
+            cap = rest or cap
+            out[f"AR@{cap}"] = value
             continue
         short = rest[:1] if rest in ("small", "medium", "large") else rest
-        out[f"{kind}{short}" + (f"@{_MOST}" if kind == "AR" else "")] = value
+        out[f"{kind}{short}" + (f"@{cap}" if kind == "AR" else "")] = value
     return out
 
 

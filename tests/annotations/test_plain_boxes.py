@@ -146,6 +146,17 @@ def test_a_few_inverted_boxes_are_errors_among_corners(tmp_path: Path) -> None:
         file.write_text(right)
 
 
+def test_exchanged_corners_in_a_file_per_class_are_errors(tmp_path: Path) -> None:
+    truths = images(0, predictions=False)
+    truth = write_coco(tmp_path, truths, predictions=False)
+    paths = write_class_results(tmp_path, images(0, predictions=True))
+    file = next(paths.iterdir())
+    image = file.read_text().split()[0]
+    file.write_text(f"{image} 0.5 40 40 30 50\n")
+    with refused("inverted_boxes"):
+        ee.score(str(paths), str(truth), dialect="voc2012", iou_type="bbox")
+
+
 def test_flags_and_scores_after_the_corners(tmp_path: Path) -> None:
     flags = write(tmp_path / "flags", SETS["ids"], "{c} {l} {t} {r} {b} 0")
     (flags / "img_000.txt").write_text("car 1 2 30 40 1\n")

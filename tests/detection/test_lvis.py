@@ -150,6 +150,21 @@ def test_unverified_labels_do_not_count() -> None:
     assert judged([right, flat]) == pytest.approx(1.0)
 
 
+def test_crowds_are_not_read() -> None:
+    predictions, truths, more = tables(2)
+    card = ee.score(predictions, truths, dialect="lvis", **more)
+    crowds = truths.with_columns(iscrowd=1)
+    same = ee.score(predictions, crowds, dialect="lvis", **more)
+    assert same.to_lvis()["stats"] == card.to_lvis()["stats"]
+    assert "all_crowds" not in [one.code for one in same.findings]
+
+
+def test_names_of_recall_have_the_cap() -> None:
+    predictions, truths, more = tables(2)
+    card = ee.score(predictions, truths, dialect="lvis", max_detections=[5], **more)
+    assert card.to_lvis()["names"][-4:] == ["AR@5", "ARs@5", "ARm@5", "ARl@5"]
+
+
 def test_skipped_labels_are_noted() -> None:
     predictions, truths, more = tables(25)
     card = ee.score(predictions, truths, dialect="lvis", **more)

@@ -99,6 +99,23 @@ def test_an_overlap_of_exactly_the_threshold() -> None:
     assert ap("voc-detectron2", [half], [{}]) == 0.0
 
 
+def test_no_overlap_is_above_one() -> None:
+    sides = (pl.DataFrame([{"datum_id": 1, "label_value": "a", **BOX, **row}])
+             for row in ({"score": 0.9}, {}))  # fmt: skip
+    card = ee.score(*sides, dialect="voc-detectron2", metrics=["AP"], iou_thresholds=[0.95, 1.0])
+    assert card.metrics["value"].to_list() == [1.0, 0.0]
+
+
+def test_a_box_of_one_pixel_has_an_area() -> None:
+    flat = {"datum_id": 1, "label_value": "a", **BOX, "xmax": 1.0}
+    sides = pl.DataFrame([{**flat, "score": 0.9}]), pl.DataFrame([flat])
+    for dialect, value in (("voc2012", 1.0), ("voc-mmdetection", 0.0)):
+        card = ee.score(*sides, dialect=dialect, metrics=["AP"])
+        assert card.value("AP") == value
+        codes = [note.code for note in card.findings]
+        assert ("zero_area_boxes" in codes) == (value == 0.0)
+
+
 @pytest.mark.parametrize(
     ("hits", "by_matlab", "by_numpy"), [(3, 3, 3), (6, 7, 6), (7, 8, 7), (9, 10, 10)]
 )

@@ -104,19 +104,29 @@ def _says(layout: Layout) -> Callable[[bytes], bool]:
 
 
 def with_corners(table: pl.DataFrame) -> pl.DataFrame:
-    """Replace the points of lines by boxes and, of four points each, polygons."""
+    """Replace the points of lines by boxes and, of four points each, polygons.
+
+    Two points are the corners of a box, in that order: exchanged ones are an error.
+    """
     points = table.select(_POINTS).to_numpy().reshape(-1, 4, 2)
     full = ~np.isnan(points).any(axis=(1, 2))
     rings = [
         [ring] if has_ring else None for ring, has_ring in zip(points.tolist(), full, strict=True)
     ]
     xs, ys = _POINTS[::2], _POINTS[1::2]
+    around = (
+        pl.min_horizontal(xs),
+        pl.min_horizontal(ys),
+        pl.max_horizontal(xs),
+        pl.max_horizontal(ys),
+    )
+    whole = pl.lit(pl.Series(full))
     return table.select(
         pl.exclude(*_POINTS, "difficult"),
-        xmin=pl.min_horizontal(xs),
-        ymin=pl.min_horizontal(ys),
-        xmax=pl.max_horizontal(xs),
-        ymax=pl.max_horizontal(ys),
+        *(
+            pl.when(whole).then(edge).otherwise(point).alias(name)
+            for name, edge, point in zip(CORNER_NAMES, around, _POINTS[:4], strict=True)
+        ),
         polygon=pl.Series(rings, dtype=RINGS),
     )
 

@@ -119,7 +119,7 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     crowd_counts: bool = False
     ignore: bool = False
     declared_only: bool = False
-    iou_ceiling: float = 1.0
+    iou_ceiling: float = INF
     above: bool = False
     whole_pixels: bool = False
     decimals: tuple[int, int] | None = None

@@ -868,7 +868,9 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         overlap_warning(ours, theirs, datums, labels, ours.scores, whole=frames.whole),
         doubled(ours, PREDICTIONS, len(datums)),
         doubled(theirs, GROUND_TRUTHS, len(datums)),
-        _crowds_or_ignored(crowd, ignored, numbered),
+        _crowds_or_ignored(
+            crowd & (settings.rules.crowd and not settings.rules.crowd_counts), ignored, numbered
+        ),
     ]
     area = pop_numbers(ground_truths, "area") if "area" in ground_truths.columns else None
     if settings.ranged:

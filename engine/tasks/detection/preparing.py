@@ -525,6 +525,8 @@ def _of_corners(frames: Frames, settings: Settings) -> tuple[Shapes, Shapes] | N
     pixel = float(settings.rules.whole_pixels)
     if not pixel and settings.rules.matching != "anew":
         return None
+    if pixel:  # a box of one pixel is no empty one
+        frames.notes = [note for note in frames.notes if note.kind != "zero_area_boxes"]
     shapes = []
     for side in _SIDES:
         corners = _corners(getattr(frames, side))
