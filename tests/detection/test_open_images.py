@@ -133,6 +133,13 @@ def test_a_group_counts_once_or_is_ignored() -> None:
     assert ap("openimages-v2", IN_GROUP, [GROUP]) is None
 
 
+def test_images_that_the_ground_truths_do_not_list() -> None:
+    truth = [BOX | {"IsGroupOf": 0}]
+    result = [BOX | {"score": 0.5}, BOX | {"score": 0.9, "datum_id": "elsewhere"}]
+    assert ap("openimages", result, truth) == 1.0
+    assert ap("openimages-v2", result, truth) == 0.5
+
+
 def test_duplicates_may_match_a_group() -> None:
     around = GROUP | {"xmin": 0.0}
     twice = [

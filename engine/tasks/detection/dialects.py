@@ -44,9 +44,8 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
             they
             are ignored.
         ignore: ground truths flagged in column ``ignore``, and their matches, do not count.
-        declared_only: drop rows of datums or labels that ``datums`` or ``labels`` do not declare,
-            as
-            COCO does for images and categories.
+        declared_only: columns whose rows are dropped if ``datums`` or ``labels`` do not declare
+            their value, as COCO does for images and categories.
         iou_ceiling: thresholds above it are lowered to it.
         above: predictions hit if their IoU is above a threshold; otherwise, at or above.
         whole_pixels: boxes include their last pixels: width is xmax - xmin + 1. Otherwise
@@ -118,7 +117,7 @@ class DetectionRules(msgspec.Struct, frozen=True, kw_only=True):
     crowd: bool = True
     crowd_counts: bool = False
     ignore: bool = False
-    declared_only: bool = False
+    declared_only: tuple[str, ...] = ()
     iou_ceiling: float = INF
     above: bool = False
     whole_pixels: bool = False
@@ -174,6 +173,7 @@ _AVERAGES = ("mAPAveragedOverIOUs", "mAP", "mAR", "APAveragedOverIOUs", "AP", "A
 _MEANS = ("mAPAveragedOverIOUs", "mAP", "AP")
 _FEDERATED = frozenset({"federated"})
 _EPSILON = 2.0**-52  # numpy.spacing(1)
+_DECLARED = ("datum_id", "label_value")
 
 _COCO_RULES = DetectionRules(
     matching="greedy",
@@ -185,7 +185,7 @@ _COCO_RULES = DetectionRules(
     region_areas=True,
 )
 _OWN_COCO_RULES = msgspec.structs.replace(
-    _COCO_RULES, declared_only=True, masks_first=True, box_areas=True
+    _COCO_RULES, declared_only=_DECLARED, masks_first=True, box_areas=True
 )
 COCO_AREAS = {
     "all": (0.0, 1e5**2),
@@ -224,7 +224,7 @@ _OPEN_IMAGES_RULES = DetectionRules(
     from_extent=False,
     crowd_counts=True,
     ignore=True,
-    declared_only=True,
+    declared_only=_DECLARED,
     every_point=True,
     federated=("negative_labels",),
     needs_area=("predictions",),
@@ -234,7 +234,7 @@ _LVIS_RULES = msgspec.structs.replace(
     _COCO_RULES,
     crowd=False,
     ignore=True,
-    declared_only=True,
+    declared_only=_DECLARED,
     masks_first=True,
     box_areas=True,
     federated=("negative_labels", "partial_labels"),
@@ -427,7 +427,9 @@ DIALECTS = of_task(
     Dialect(
         name="openimages-v2",
         about="Open Images V2's metric: groups need not be found, every prediction counts.",
-        rules=msgspec.structs.replace(_OPEN_IMAGES_RULES, crowd_counts=False, federated=()),
+        rules=msgspec.structs.replace(
+            _OPEN_IMAGES_RULES, crowd_counts=False, federated=(), declared_only=("label_value",)
+        ),
         metrics=("mAP", "AP"),
         defaults=_OPEN_IMAGES_DEFAULTS,
     ),
@@ -517,7 +519,7 @@ DIALECTS = of_task(
         name="tidecv",
         about="tidecv 1.0.1: TIDE by its own match and arithmetic; other metrics as in coco.",
         rules=msgspec.structs.replace(
-            _COCO_RULES, declared_only=True, masks_first=True, first_best=100
+            _COCO_RULES, declared_only=_DECLARED, masks_first=True, first_best=100
         ),
         metrics=("TIDEAP", "TIDE", "TIDECounts"),
         defaults=DEFAULTS,

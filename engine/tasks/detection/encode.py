@@ -559,13 +559,16 @@ def _side(
 
 def _declared_rows(frames: Frames, settings: Settings) -> None:
     """Drop rows of undeclared datums, rows beyond a datum's cap, and undeclared labels."""
-    _declared(frames, "datum_id", frames.datums)
+    columns = settings.rules.declared_only
+    if "datum_id" in columns:
+        _declared(frames, "datum_id", frames.datums)
     if settings.rules.cap_of_datum and settings.cap is not None:
         within = beyond_cap(frames.predictions, settings.cap)
         if within is not None:
             words = ("row", "rows", f"beyond the {settings.cap} of a datum skipped")
             keep_rows(frames, "predictions", within, "beyond_cap", words)
-    _declared(frames, "label_value", frames.labels)
+    if "label_value" in columns:
+        _declared(frames, "label_value", frames.labels)
 
 
 def _in_range(frames: Frames, settings: Settings) -> None:
