@@ -444,8 +444,10 @@ def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) 
             value = _CONVERT[name](value)
         elif get_origin(kind) is tuple:
             value = _as_tuple(name, value, get_args(kind)[0])
-        elif kind is not Any and not hasattr(value, "keys") and isinstance(as_list(value), list):
-            value = as_list(value)  # msgspec takes arrays for mappings
+        elif kind is not Any and not hasattr(value, "keys"):
+            # msgspec takes arrays for mappings, and refuses NumPy's scalars
+            single = str(getattr(value, "dtype", "")) in ("float16", "float32")
+            value = float(str(value)) if single and not value.ndim else as_list(value)
         (untyped if kind is Any else typed)[name] = value
     try:
         options = msgspec.convert(typed, Options, strict=False)

@@ -253,3 +253,13 @@ def test_scores_reach_an_equal_narrow_threshold(of_scores: type[pl.DataType]) ->
     assert {*card.metrics["value"]} == {0.5, 1.0}
     exact = np.array([2048], np.float16)
     assert ee.score(predictions, truth, max_detections=exact).options.max_detections == (2048,)
+
+
+def test_scalars_of_numpy_are_read_as_numbers() -> None:
+    box = {"datum_id": [1], "label": "a", "xmin": 0, "ymin": 0, "xmax": 9, "ymax": 9}
+    truth = pl.DataFrame(box)
+    given = {"pr_curve_iou_threshold": np.float32(0.1), "n_bins": np.int64(5)}
+    given |= {"beta": np.float64(2), "limits": np.bool_(False)}
+    options = ee.score(truth.with_columns(score=0.5), truth, **given).options
+    read = {name: getattr(options, name) for name in given}
+    assert read == {"pr_curve_iou_threshold": 0.1, "n_bins": 5, "beta": 2.0, "limits": False}
