@@ -67,7 +67,7 @@ def test_sides_need_no_common_ids_if_a_table_declares_their_datums() -> None:
 @pytest.mark.parametrize(("factor", "noted"), [(1, False), (100, True), (-1, True)])
 def test_scores_that_are_not_probabilities_are_noted(factor: int, noted: bool) -> None:
     card = score(FOUND.with_columns(pl.col("score") * factor))
-    assert any("scores run from" in note for note in card.notes) is noted
+    assert ("scores_beyond_one" in [one.code for one in card.findings]) is noted
 
 
 def test_recognised_names_are_noted() -> None:

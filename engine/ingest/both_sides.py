@@ -147,7 +147,7 @@ def _numbered(ours: pl.Series, theirs: pl.Series, mine: pl.Series, others: pl.Se
     """Return a warning on as many gapless class numbers that are offset by one, and on two classes
     that are -1 and 1 on one side, 0 and 1 on the other.
     """
-    sides = [side.drop_nulls().unique().cast(pl.Int64).sort() for side in (ours, theirs)]
+    sides = [side.drop_nulls().unique().sort() for side in (ours, theirs)]
     codes = [side.to_list() for side in sides if len(side) == 2]
     if codes in ([[-1, 1], [0, 1]], [[0, 1], [-1, 1]]):
         low, first = codes[0][0], codes[1][0]

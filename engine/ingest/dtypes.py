@@ -833,6 +833,15 @@ def fit_integers(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(small) if small else frame
 
 
+def stacked(frames: Sequence[pl.DataFrame], *, rechunk: bool = True) -> pl.DataFrame:
+    """Concatenate rows; integers beyond Int64 in one frame make their column unsigned in all."""
+    large = {name for one in frames for name, dtype in one.schema.items() if dtype == pl.UInt64}
+    if large:
+        unsigned = pl.col(sorted(large)).cast(pl.UInt64)
+        frames = [frame.with_columns(unsigned) for frame in frames]
+    return pl.concat(frames, rechunk=rechunk, how="vertical_relaxed")
+
+
 # Times, as comparable values.
 
 _ZONE = r"(?:Z|[+-]\d\d:?\d\d)$"

@@ -36,7 +36,7 @@ from ..schemas.errors import InputError, OptionError, ScratchError
 from ..schemas.options import Options
 from ..tallies import stored
 from ..tallies.datums import Datums
-from ..tallies.merging import merge_counts, merge_datums, merge_ranked, merged_seconds
+from ..tallies.merging import merge_counts, merge_datums, merge_ranked, merged_seconds, one_dtype
 from ..tallies.ranked import (
     OF_ROWS,
     OF_TRUTHS,
@@ -359,7 +359,7 @@ def code_datums(folder: str, parts: Sequence[int], at_once: int) -> int:
             filled = [ids for ids in few if ids is not None]
             if not filled:
                 continue
-            order = pl.concat(filled).arg_sort().to_numpy()
+            order = one_dtype(filled, "datum ids").arg_sort().to_numpy()
             code = np.empty(order.size, np.int32)
             code[order] = np.arange(before, before + order.size, dtype=np.int32)
             begin = 0

@@ -64,7 +64,7 @@ def merge_datums(parts: Sequence[Datums]) -> tuple[Datums, list[Array]]:
             "some partitions have datum ids and some have none: give all of them the column.",
             code="ids_missing",
         )
-    ids = _one_dtype([part.id for part in parts], "datum ids")
+    ids = one_dtype([part.id for part in parts], "datum ids")
     order = ids.arg_sort().to_numpy()
     sorted_ids = ids.gather(order)
     again = sorted_ids.slice(1) == sorted_ids.slice(0, max(len(ids) - 1, 0))
@@ -117,7 +117,7 @@ def _datasets(parts: Sequence[Datums]) -> pl.Series | None:
     )
 
 
-def _one_dtype(columns: Sequence[pl.Series], what: str) -> pl.Series:
+def one_dtype(columns: Sequence[pl.Series], what: str) -> pl.Series:
     """Concatenate ids or label values, with the dtype of one run over all parts.
 
     Raises:
@@ -145,7 +145,7 @@ def merge_labels(parts: Sequence[Labels]) -> tuple[Labels, list[Array]]:
         same = np.arange(len(parts[0]), dtype=np.int32)
         return parts[0], [same] * len(parts)
     key = ["label_key", "label_value"]
-    value = _one_dtype([part.frame["label_value"] for part in parts], "labels")
+    value = one_dtype([part.frame["label_value"] for part in parts], "labels")
     frames = [
         _label_rows(part).with_columns(part.frame["label_value"].cast(value.dtype))
         if len(part)

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ..ingest.dtypes import stacked
 from ..schemas.arrays import Array
 from ..schemas.results import frame_schema, in_schema
 from ..tallies import stored
@@ -81,9 +82,7 @@ def merge_by(
             every = (getattr(part, frame) for part in parts)
             listed = [rows for rows in every if rows is not None]
             filled = [rows for rows in listed if rows.height] or listed[:1]
-            fields[frame] = (
-                in_order(pl.concat(filled, how="vertical_relaxed"), keys) if filled else None
-            )
+            fields[frame] = in_order(stacked(filled), keys) if filled else None
         tallies = msgspec.structs.replace(parts[0], **fields)
         return msgspec.structs.replace(tallies, stats=stats_of(tallies, settings))
 

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from ..geometry.columns import text_bytes, text_column
+from ..ingest.dtypes import common
 from ..ingest.frames import Frames
 from ..ingest.ids import encode
 from ..ingest.problems import count_of
@@ -213,10 +214,13 @@ def _tabled(
         no_name = pl.Series("label_name", [None], dtype=pl.String)
         table = pairs.hstack([no_name.new_from_index(0, pairs.height)])
         return Labels.of(table, bare=False), pair_codes
+    all_labels = frames.all_labels
+    if all_labels is not None:
+        dtype = common([one.schema["label_value"] for one in (pairs, all_labels)])
+        pairs, all_labels = (one.cast({"label_value": dtype}) for one in (pairs, all_labels))
     mapped = _mapped(pairs, frames.label_map)
     every = mapped
-    if frames.all_labels is not None:
-        all_labels = frames.all_labels.cast({"label_value": pairs.schema["label_value"]})
+    if all_labels is not None:
         every = pl.concat([mapped.select(key), _mapped(all_labels, frames.label_map).select(key)])
     declared = declared_labels(frames, every, "frequency")
     table = pl.concat([every.select(key), declared.select(key)]).unique().sort(key)

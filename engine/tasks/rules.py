@@ -268,7 +268,7 @@ def _beyond_chance(pairs: Pairs, agreed: float) -> bool:
 
 def _shift(best: pl.DataFrame, values: pl.Series) -> int:
     """The difference of all numbers of labels if it is one; else 0."""
-    if not values.dtype.is_integer():
+    if not is_signed(values):
         return 0
     mine, other = (values.gather(best[name]).cast(pl.Int64) for name in ("mine", "other"))
     steps = (other - mine).unique()

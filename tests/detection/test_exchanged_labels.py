@@ -48,3 +48,15 @@ def test_the_suggested_map_merges_no_labels() -> None:
     assert note is not None
     assert note.facts is not None
     assert note.facts["labels"] == [["a", "c"], ["b", "a"]]
+
+
+@pytest.mark.parametrize(("step", "code"), [(1, "labels_one_off"), (5, "labels_apart")])
+def test_numbers_of_labels_beyond_int64(step: int, code: str) -> None:
+    low = pl.int_range(40, eager=True) * 100.0
+    corners = {"xmin": low, "ymin": low, "xmax": low + 50, "ymax": low + 50}
+    numbers = [2**63 + i % 10 for i in range(40)]
+    moved = [one + 1 if step == 1 else 2**63 + (one + step) % 10 for one in numbers]
+    truth = pl.DataFrame({"datum_id": low, "label_value": pl.Series(moved, dtype=pl.UInt64)})
+    truth = truth.with_columns(pl.col("datum_id").cast(pl.Int64), **corners)
+    found = truth.with_columns(label_value=pl.Series(numbers, dtype=pl.UInt64), score=0.9)
+    assert code in [one.code for one in ee.score(found, truth).findings]

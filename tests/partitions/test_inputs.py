@@ -216,3 +216,20 @@ def test_scores_outside_0_and_1_are_counted_over_all_buckets(
         messages.append(str(failure.value))
     assert messages[0] == messages[1]
     assert ("keeps count" in messages[0]) == (where is not None)
+
+
+def test_unsigned_ids_and_scores_beyond_one_in_some_buckets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Integer columns are unsigned in all buckets if one needs it; notes of all are added."""
+    ids = pl.Series([2**63 + 5, *range(1, 12)], dtype=pl.UInt64)
+    corners = {"xmin": 0.0, "ymin": 0.0, "xmax": 9.0, "ymax": 9.0}
+    truths = pl.DataFrame({"datum_id": ids, "label_value": ids}).with_columns(
+        **{name: pl.lit(at) for name, at in corners.items()}
+    )
+    found = truths.with_columns(score=pl.Series([-1.0, *(x / 2 for x in range(11))]))
+    in_buckets(monkeypatch)
+    options = {"metrics": ["mAP", "Outcomes", "Errors", "PerDatum"], "iou_thresholds": [0.5]}
+    card = same_as_in_memory(Case((found, truths), options), "detection", tmp_path)
+    assert card.outcomes["datum_id"].dtype == pl.UInt64
+    assert "predictions: 9 scores outside [0, 1]" in str(card.notes)

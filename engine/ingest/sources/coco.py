@@ -17,6 +17,7 @@ from ...schemas.contract import OF_BOX
 from ...schemas.errors import EvalengineError, InputError, ReadError
 from ...schemas.wording import option
 from ..annotations.format import without_empty
+from ..dtypes import stacked
 from ..files import SEGMENTED, Source
 from ..geometry import BOX_NAMES
 from ..problems import Note
@@ -671,14 +672,8 @@ def _mixed(name: str, what: str, index: int, field: str, odd: Any, usual: Any) -
 
 
 def _joined(pieces: list[pl.DataFrame]) -> pl.DataFrame:
-    """The pieces as one table; ids beyond Int64 in one make that column unsigned in all."""
-    if not pieces:
-        return pl.DataFrame()
-    schemas = [piece.schema for piece in pieces]
-    large = sorted({name for schema in schemas for name in schema if schema[name] == pl.UInt64})
-    if large:
-        pieces = [piece.with_columns(pl.col(large).cast(pl.UInt64)) for piece in pieces]
-    return pl.concat(pieces, rechunk=False, how="vertical_relaxed")
+    """The pieces as one table."""
+    return stacked(pieces, rechunk=False) if pieces else pl.DataFrame()
 
 
 def _ids(values: list[Any], field: str, name: str, what: str, done: int) -> pl.Series:

@@ -654,14 +654,9 @@ def _note_scores(frames: Frames, score: pl.Series, datum: Array) -> None:
         if scales is not None:
             frames.notes.append(scales)
         elif low < 0 or high > 1:
-            frames.notes.append(
-                Note(
-                    "scores_beyond_one",
-                    f"scores run from {low:g} to {high:g}: the default score_thresholds are"
-                    " between 0 and 1.",
-                    None,
-                )
-            )
+            beyond = int(((score < 0) | (score > 1)).sum())
+            words = "score", "scores", "outside [0, 1], the range of the default score_thresholds"
+            frames.notes.append(note_of("scores_beyond_one", beyond, words, before="predictions: "))
 
 
 def _two_scales(score: pl.Series, datum: Array) -> Note | None:

@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ...ingest.dtypes import stacked
 from ...ingest.geometry import CORNER_NAMES
 from ...kernels.boxes import close_pairs, rows_by_datum, truths_by_datum
 from ...kernels.matching import (
@@ -527,7 +528,7 @@ def merge_rows(
         if frame is not None
     ]
     filled = [frame for frame in moved if frame.height] or moved[:1]
-    return pl.concat(filled, how="vertical_relaxed") if filled else None
+    return stacked(filled) if filled else None
 
 
 def errors_frame(errors: Errors | None, label: Any, datum: Any) -> pl.DataFrame:

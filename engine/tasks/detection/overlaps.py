@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from ...ingest.dtypes import stacked
 from ...kernels.boxes import close_pairs, rows_by_datum, truths_by_datum
 from ...kernels.matching import match_across_labels
 from ...schemas.arrays import Array
@@ -411,4 +412,4 @@ def merge_outcomes(frames: Sequence[pl.DataFrame], shifts: Sequence[int] | None)
             for frame, shift in zip(frames, shifts, strict=True)
         ]
     filled = [frame for frame in frames if frame.height] or [frames[0]]
-    return in_order(pl.concat(filled, how="vertical_relaxed"))
+    return in_order(stacked(filled))
