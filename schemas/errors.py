@@ -12,6 +12,11 @@ from typing import Any
 
 from .wording import in_python, option, without_secrets
 
+N_EXAMPLES = 3
+"""Rows or values that a message quotes as examples."""
+N_NAMES = 5
+"""Ids, labels or columns that a message lists by name."""
+
 
 class EvalengineError(ValueError):
     """Base of every error caused by input or options.

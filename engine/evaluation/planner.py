@@ -19,7 +19,7 @@ from ..ingest.both_sides import without_labels
 from ..ingest.frames import Frames
 from ..ingest.problems import Note, not_read
 from ..metrics import Metric, own, registry
-from ..schemas.errors import InputError, OptionError
+from ..schemas.errors import N_NAMES, InputError, OptionError
 from ..schemas.option_values import parse_intervals
 from ..schemas.options import DECLARED, FIELDS, Options, idle
 from ..schemas.wording import option, options_in
@@ -250,7 +250,7 @@ def _too_low(
 ) -> OptionError:
     """Return the error for cut-offs below the minimum of the metrics' references."""
     low = [k for k in cuts[wrong[0]] if k is not None and k < lowest]
-    names = ", ".join(wrong[:_NAMED]) + (" ..." if len(wrong) > _NAMED else "")
+    names = ", ".join(wrong[:N_NAMES]) + (" ..." if len(wrong) > N_NAMES else "")
     able = [name for name in cuts if name not in wrong]
     rest = (
         f"; of those asked for, {', '.join(able)} take{'s' * (len(able) == 1)} it" if able else ""
@@ -367,8 +367,8 @@ def _unread(plan: Plan, notes: Sequence[Note]) -> list[Note]:
         return result
     read = {name for metric in plan.metrics for name in metric.params}
     read |= {name for note in notes for name in options_in(note.message)}
-    names = ", ".join(metric.name for metric in plan.metrics[:_NAMED])
-    more = f" and {len(plan.metrics) - _NAMED} more" if len(plan.metrics) > _NAMED else ""
+    names = ", ".join(metric.name for metric in plan.metrics[:N_NAMES])
+    more = f" and {len(plan.metrics) - N_NAMES} more" if len(plan.metrics) > N_NAMES else ""
     why = f"is not read by any of the metrics ({names}{more})" if plan.named else "is not read here"
     result += [
         not_read(f"{option(name, getattr(plan.options, name))} {why}.")
@@ -376,9 +376,6 @@ def _unread(plan: Plan, notes: Sequence[Note]) -> list[Note]:
         if name not in read
     ]
     return result
-
-
-_NAMED = 5
 
 
 def narrowed(plan: Plan, names: Sequence[str]) -> Plan:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from ..schemas.arrays import Array
-from ..schemas.errors import InputError
+from ..schemas.errors import N_EXAMPLES, InputError
 
 # Columns of nested lists and strings as flat arrays. To import PyArrow takes 33 MB and 0.06 s.
 
@@ -90,7 +90,6 @@ def binary_column(data: Array, offset: Array) -> pl.Series:
 
 # Location of values in a user's table, for errors that name column, count and first rows.
 
-_SHOWN = 3
 _LONGEST = 80
 
 
@@ -168,9 +167,9 @@ class Place(msgspec.Struct, frozen=True, eq=False):
         bad = np.flatnonzero(wrong)
         if not bad.size:
             return
-        shown = [self._shown(int(i), value_of) for i in bad[:_SHOWN]]
+        shown = [self._shown(int(i), value_of) for i in bad[:N_EXAMPLES]]
         rows = "row" if bad.size == 1 else "rows"
-        numbers = [self.row(int(i)) for i in bad[:_SHOWN]]
+        numbers = [self.row(int(i)) for i in bad[:N_EXAMPLES]]
         first = f"first (rows count from 0): {'; '.join(shown)}. {hint}"
         message = f": {bad.size:,} {rows} {what}, {first}"
         raise self.error(code, message, count=bad.size, rows=numbers, **facts)

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from ..schemas.contract import DATUMS, DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
-from ..schemas.errors import InputError
+from ..schemas.errors import N_NAMES, InputError
 from ..schemas.wording import option
 from . import dtypes
 from .geometry import CORNER_NAMES, iou_with
@@ -24,7 +24,6 @@ from .problems import MANY, PLAIN, DatumNouns, Note, count_of, listing, note_of
 
 _MOST = 2_000  # labels of a side that are compared letter by letter
 _NEAR = 0.8  # similarity from which names may be one
-_SHOWN = 5
 _LEAST = 3  # numbered classes of a side from which their range is evidence
 
 
@@ -254,15 +253,15 @@ def _paired(frames: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
 def _pairs(spellings: dict[str, str]) -> str:
     some = "; ".join(
         f"{a!a} and {b!a}" if _composed(a) == _composed(b) else f"{a!r} and {b!r}"
-        for a, b in list(spellings.items())[:_SHOWN]
+        for a, b in list(spellings.items())[:N_NAMES]
     )
-    more = len(spellings) - _SHOWN
+    more = len(spellings) - N_NAMES
     return f"{some} and {more:,} more" if more > 0 else some
 
 
 def _mapped(mapping: Mapping[Any, Any]) -> str:
-    first = dict(list(mapping.items())[:_SHOWN])
-    more: dict[Any, Any] = {"...": ""} if len(mapping) > _SHOWN else {}
+    first = dict(list(mapping.items())[:N_NAMES])
+    more: dict[Any, Any] = {"...": ""} if len(mapping) > N_NAMES else {}
     return option("label_map", {**first, **more})
 
 
@@ -274,7 +273,6 @@ ONE_SIDED_LABELS = frozenset({f"labels_in_{side}_only" for side in (PREDICTIONS,
 """Kinds of notes on labels of one side only."""
 SCORES = "score_columns"
 """Key, next to the tables, of the labels of score columns as a table."""
-_NAMED = 5  # labels in an example of a map or in a note
 _HELD = 100  # labels of one side that a note knows
 
 Place = tuple[str, str]
@@ -421,8 +419,8 @@ def _numbers_for_names(
             " show which is which: take the list of classes that the numbers were made with."
         )
     mapping, pairs = result
-    first = {str(n): name for n, name in sorted(mapping.items())[:_NAMED]}
-    more = {"...": ""} if len(mapping) > _NAMED else {}
+    first = {str(n): name for n, name in sorted(mapping.items())[:N_NAMES]}
+    more = {"...": ""} if len(mapping) > N_NAMES else {}
     missing = len(numbers - mapping.keys())
     lone = f" {count_of(missing, 'number')} occurs in no table." if missing else ""
     return (
@@ -727,7 +725,7 @@ def _undeclared(pairs: Mapping[str, pl.DataFrame]) -> list[Note]:
     return [Note("labels_not_declared", f"{what} not in the labels table: {some}.", lone.height)]
 
 
-def _labels(pairs: pl.DataFrame, most: int = _NAMED) -> list[Any]:
+def _labels(pairs: pl.DataFrame, most: int = N_NAMES) -> list[Any]:
     first = pairs.head(most)
     if first["label_key"].n_unique() == 1 and first["label_key"][0] == DEFAULT_LABEL_KEY:
         return first["label_value"].to_list()

@@ -13,6 +13,7 @@ from evalengine.schemas.contract import ROW, TABLE, Column, Table
 from evalengine.schemas.options import DECLARED
 from evalengine.schemas.wording import option, sql_name
 
+from ..schemas.errors import N_EXAMPLES
 from .dtypes import or_measured
 from .ids import ALL, Bucket, has_repeats, rows_repeat
 from .problems import Note, Problem, Words
@@ -31,7 +32,6 @@ _CONTEXT = (
     "score",
     "series",
 )
-_SHOWN = 3
 _LOOKED_AT = 1000  # labels inspected for repetitions
 _MANY = 20  # of them at least
 _BY_CHANCE = 1e-8  # chance up to which halves that agree are copies
@@ -346,7 +346,7 @@ class Check:
         table = self.frame.lazy()
         if ROW not in self.frame.columns:
             table = table.with_row_index(ROW)
-        rows = table.filter(where).select(ROW, *context, *names).head(_SHOWN).collect()
+        rows = table.filter(where).select(ROW, *context, *names).head(N_EXAMPLES).collect()
         shown = []
         for row in rows.iter_rows(named=True):
             number = row.pop(ROW)

@@ -16,7 +16,7 @@ import polars as pl
 from evalengine.atomic import guarding
 from evalengine.ingest.geometry import BOX_NAMES
 from evalengine.schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE, Table
-from evalengine.schemas.errors import InputError, ReadError, unknown
+from evalengine.schemas.errors import N_EXAMPLES, InputError, ReadError, unknown
 from evalengine.schemas.option_values import make_options
 from evalengine.schemas.options import Options
 from evalengine.schemas.tables import TABLES as TABLE_CONTRACTS
@@ -51,7 +51,6 @@ _OWN = {
     *BOX_NAMES,
 }
 """Columns with a fixed place in COCO; others keep their names."""
-_SHOWN = 3
 _SEEN = 2  # visibility of a point that is labelled and seen
 
 Writer = Callable[[IO[bytes]], object]
@@ -81,7 +80,7 @@ def coco_files(
     sides = [side for side in (truths, frame) if side is not None and side.width]
     for side in sides:
         if "label_key" in side.columns and side["label_key"].n_unique() > 1:
-            keys = ", ".join(map(repr, side["label_key"].unique().sort().to_list()[:_SHOWN]))
+            keys = ", ".join(map(repr, side["label_key"].unique().sort().to_list()[:N_EXAMPLES]))
             raise InputError(
                 f"label_key: COCO knows one kind of label, and here are several ({keys}). Take one"
                 f" of them: {option('where', 'label_key = ...')}.",

@@ -25,7 +25,7 @@ from ..schemas.contract import (
     Column,
     Table,
 )
-from ..schemas.errors import InputError
+from ..schemas.errors import N_EXAMPLES, InputError
 from ..schemas.options import Options
 from ..schemas.tables import TABLES, contracts, task_names
 from ..schemas.wording import option
@@ -50,7 +50,6 @@ _WIDE = ("xmin", "xmax", "box_width")
 _HIGH = ("ymin", "ymax", "box_height")
 _SIZE = ("width", "height")
 _OF_EDGES = ("coco", "annotations")  # formats whose corners are known to be edges, or pixels
-_SHOWN = 3
 
 
 def note_numeric_classes(
@@ -82,7 +81,7 @@ def note_numeric_classes(
     if not odd.height:
         return predictions, truths
     values = odd["label_value"].unique().sort().to_list()
-    images = odd["datum_id"].unique(maintain_order=True).head(_SHOWN).to_list()
+    images = odd["datum_id"].unique(maintain_order=True).head(N_EXAMPLES).to_list()
     stems = {os.path.splitext(os.path.basename(file))[0]: file for file in predictions.files}
     first = ", ".join(repr(stems.get(image.rsplit("/", 1)[-1], image)) for image in images)
     classes = count_of(len(values), "class", "classes")
@@ -238,7 +237,7 @@ def _scaled(side: Source, sizes: pl.DataFrame, lacking: dict[int, list[str]]) ->
         return side
     lone = lacking[id(side)]
     if lone:
-        some = ", ".join(repr(name) for name in lone[:_SHOWN])
+        some = ", ".join(repr(name) for name in lone[:N_EXAMPLES])
         raise InputError(
             f"{side.description}: coordinates are shares of the images, and the other side's are"
             f" pixels. The sizes of {len(lone):,} images are not known, first {some}. {_WAY}",
@@ -698,7 +697,7 @@ def _unnamed(kind: _Kind, ours: pl.DataFrame, theirs: pl.DataFrame) -> Note:
 def _describe_differences(kind: _Kind, wrong: Wrong) -> str:
     shown = "; ".join(
         f"{mine!r} ({name!r}) in the predictions, {other!r} ({other_name!r}) in the ground truths"
-        for mine, name, other, other_name in wrong[:_SHOWN]
+        for mine, name, other, other_name in wrong[:N_EXAMPLES]
     )
     return (
         f"{len(wrong):,} ids of {kind.what} differ between the two files by their names: {shown}."

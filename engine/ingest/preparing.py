@@ -33,7 +33,7 @@ from ..schemas.contract import (
     Table,
 )
 from ..schemas.contract import REGIONS as COLUMN
-from ..schemas.errors import InputError
+from ..schemas.errors import N_NAMES, InputError
 from ..schemas.option_values import HeldTable
 from ..schemas.options import Options
 from ..schemas.tables import contracts, table_for
@@ -75,7 +75,6 @@ if TYPE_CHECKING:
 
 
 _ID, _FORM = "datum_id", "form"
-_SHOWN = 5
 _LEFT_OUT = "regions_left_out"
 
 
@@ -128,8 +127,8 @@ def with_regions(
     if 0 < regions.height == len(lone):
         raise InputError(
             f"regions: none of their {count_of(lone.n_unique(), 'datum id')} is a datum, first"
-            f" {listing(lone.head(_SHOWN).to_list(), len(lone))}; the datums' are"
-            f" {listing(forms.head(_SHOWN).to_list(), len(forms))}.",
+            f" {listing(lone.head(N_NAMES).to_list(), len(lone))}; the datums' are"
+            f" {listing(forms.head(N_NAMES).to_list(), len(forms))}.",
             code="ids_differ",
             table="regions",
         )
@@ -200,7 +199,7 @@ def _whole(rows: pl.DataFrame, whose: str) -> pl.DataFrame:
     if wrong.height:
         raise InputError(
             f"{whose}: {count_of(wrong.height, 'row')} without a box (xmin <= xmax, ymin <= ymax),"
-            f" first rows (from 0) {listing(wrong['row'].head(_SHOWN).to_list(), wrong.height)}.",
+            f" first rows (from 0) {listing(wrong['row'].head(N_NAMES).to_list(), wrong.height)}.",
             code="geometry_missing",
             count=wrong.height,
             table="regions",

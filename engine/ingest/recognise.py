@@ -17,7 +17,7 @@ import polars as pl
 from .. import metrics
 from ..schemas import tables
 from ..schemas.contract import TABLE, Column, Table
-from ..schemas.errors import InputError, OptionError, TruthsMissingError, did_you_mean
+from ..schemas.errors import N_EXAMPLES, InputError, OptionError, TruthsMissingError, did_you_mean
 from ..schemas.options import Options
 from ..schemas.wording import option
 from . import dtypes
@@ -769,7 +769,7 @@ def check_scored(names: Sequence[Any], labels: pl.Series, true_labels: pl.Series
         return
     odd = [names[at] for at, label in enumerate(labels) if label not in true_labels]
     pairs = list(zip(map(str, unscored), [*map(str, odd), *["..."] * len(unscored)], strict=False))
-    example = dict(pairs[:_SHOWN]) | ({"...": "..."} if len(pairs) > _SHOWN else {})
+    example = dict(pairs[:N_EXAMPLES]) | ({"...": "..."} if len(pairs) > N_EXAMPLES else {})
     are = f" ({listing(odd)} {'is' if len(odd) == 1 else 'are'} no true label)" if odd else ""
     message = (
         f"score_columns: {count_of(len(unscored), 'true label')} without a column of scores:"
@@ -784,7 +784,6 @@ def check_scored(names: Sequence[Any], labels: pl.Series, true_labels: pl.Series
     raise ChecksFailed([problem], {})
 
 
-_SHOWN = 3
 _BINARY = (
     " Of two classes with one column of scores, give a single table with the columns 'actual' and"
     f" 'score', joined by id; {option('positive_label')} names the class of the scores, if not 1."

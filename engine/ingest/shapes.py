@@ -13,7 +13,7 @@ import polars as pl
 
 from ..schemas.arrays import Array
 from ..schemas.contract import GROUND_TRUTHS, PREDICTIONS
-from ..schemas.errors import InputError
+from ..schemas.errors import N_EXAMPLES, InputError
 from ..schemas.tables import VERDICT_KEY, WINNERS, A, B
 from ..schemas.wording import option
 from . import geometry
@@ -250,7 +250,6 @@ def check_segments(check: Check, aggregates: Mapping[str, Any]) -> None:
 # Vectors of texts: numbers, all of them finite, and as many in every row.
 
 KINDS = ("vector", "vectors")
-_SHOWN = 3
 
 
 def check_vectors(check: Check, aggregates: Mapping[str, Any]) -> None:
@@ -293,7 +292,7 @@ def _check(check: Check, name: str, way: str, *, nulls: bool) -> None:
             return
         usual = int(counts.argmax())
         wrong = length != usual
-        others = ", ".join(map(str, np.unique(length[wrong])[:_SHOWN]))
+        others = ", ".join(map(str, np.unique(length[wrong])[:N_EXAMPLES]))
         what = f"with vectors of {others} numbers, but the others have {usual}"
         tell("wrong_length", row[wrong], what, way or "All must come from one model.")
     values = vectors.explode(empty_as_null=False, keep_nulls=True)

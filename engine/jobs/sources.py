@@ -37,7 +37,7 @@ from ..run import (
     unanswered,
 )
 from ..schemas.contract import RASTER
-from ..schemas.errors import InputError, OptionError, ReadError, invalid
+from ..schemas.errors import N_NAMES, InputError, OptionError, ReadError, invalid
 from ..schemas.job import JobInputs
 from ..schemas.options import Options
 from ..schemas.results import Finding
@@ -149,7 +149,6 @@ _WHOLE = ("labels", "label_map", "training", "human")
 """Inputs that all partitions share; every other table is read per partition."""
 OPTIONS = ("label_map", "training", "human")
 """Options that may be files."""
-_SHOWN = 5
 _CLASS = re.compile(r"\[!?\]?[^\]]*\]")
 
 
@@ -483,8 +482,8 @@ def _of_all(by_part: Mapping[str, Messages]) -> Messages:
 
 
 def listed(names: Sequence[str]) -> str:
-    rest = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+    rest = len(names) - N_NAMES
+    return ", ".join(names[:N_NAMES]) + (f" and {rest} more" if rest > 0 else "")
 
 
 # Incremental scoring of partitions with disjoint datums: only new ones are read and matched.

@@ -25,11 +25,11 @@ from ..ingest.recognise import Side
 from ..kernels.datums import by_bucket
 from ..schemas.arrays import Array
 from ..schemas.contract import LABELS, ROW
+from ..schemas.errors import N_EXAMPLES
 from ..schemas.wording import option
 from ..tasks.encoding import hashes_of
 
 PER_FILE = 4  # buckets for each file of values, of which a row has two numbers and not a dozen
-_SHOWN = 3
 
 
 class Repeats(msgspec.Struct):
@@ -152,7 +152,7 @@ def find_repeats(
     del parts
     if rows is not None and has_repeats(rows[column]):
         some = rows.filter(pl.col(column).is_duplicated())
-        first = some[ROW].bottom_k(_SHOWN).sort().to_list()
+        first = some[ROW].bottom_k(N_EXAMPLES).sort().to_list()
         repeats = Repeats(some[column].n_unique(), some.height, first)
     with whole_file(target) as file:
         file.write(msgspec.json.encode(repeats))
@@ -190,7 +190,7 @@ def repeated(folder: Path, ready: Prepared, heights: Mapping[str, int], n: int) 
             rows, values = (sum(getattr(one, of) for one in entries) for of in ("rows", "values"))
             if not rows:
                 continue
-            first = sorted(row for one in entries for row in one.first)[:_SHOWN]
+            first = sorted(row for one in entries for row in one.first)[:N_EXAMPLES]
             counted = f"rows that {option('where')} keeps" if role in ready.where else "rows"
             message = (
                 f"column {own.get(name, name)!r}: {count_of(rows, 'row')} with a value in more than"

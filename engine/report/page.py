@@ -23,7 +23,7 @@ from .._version import __version__
 from ..atomic import whole_file
 from ..ingest.problems import count_of
 from ..schemas.display import NAME, NOTE, READING, Cell, Column, Table, texts
-from ..schemas.errors import WriteError
+from ..schemas.errors import N_NAMES, WriteError
 from ..schemas.results import FAILED, PASSED
 from ..schemas.wording import without_secrets
 from ..scorecard.card import Scorecard
@@ -98,8 +98,8 @@ class Moved(NamedTuple):
     rows: list[tuple[str, float]]
 
     def __str__(self) -> str:
-        names = [f"{name} ({signed(change)})" for name, change in self.rows[:_NAMED]]
-        names += [f"and {len(self.rows) - _NAMED} more"] if self.rows[_NAMED:] else []
+        names = [f"{name} ({signed(change)})" for name, change in self.rows[:N_NAMES]]
+        names += [f"and {len(self.rows) - N_NAMES} more"] if self.rows[N_NAMES:] else []
         return f"Significantly {self.state} {self.what} by {self.by}: {', '.join(names)}."
 
 
@@ -286,13 +286,10 @@ def _notes(grid: Grid, shown: int) -> list[str]:
     if grid.hidden:
         notes.append(f"{grid.hidden:,} more columns are in the metrics frame of the run.")
     for reason, names in grid.undefined.items():
-        some = ", ".join(plain(name) for name in names[:_NAMED])
-        more = f" and {len(names) - _NAMED:,} more" if names[_NAMED:] else ""
+        some = ", ".join(plain(name) for name in names[:N_NAMES])
+        more = f" and {len(names) - N_NAMES:,} more" if names[N_NAMES:] else ""
         notes.append(f"{UNDEFINED} {reason}: {some}{more}")
     return notes
-
-
-_NAMED = 5
 
 
 def lead(found: list[Section]) -> str:

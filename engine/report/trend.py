@@ -33,6 +33,7 @@ from ..schemas.display import (
     Scale,
     Table,
 )
+from ..schemas.errors import N_NAMES
 from ..schemas.results import FAILED, METRICS, PASSED, SKIPPED
 from ..statistics.sequences import Change
 from .page import ARROWS, MOST_BYTES, environment, look
@@ -174,9 +175,6 @@ def headline(trend: Trend) -> str:
     return f"{text}. No change is certain in {count_of(nights, 'run')}."
 
 
-_GATES_NAMED = 5
-
-
 def gates_line(trend: Trend) -> str:
     """Describe the last night's gates and how often gates failed; empty without gates."""
     judged = [night for night in trend.nights if night.gates]
@@ -187,8 +185,8 @@ def gates_line(trend: Trend) -> str:
     text = f"Gates of {plain(last.name)}: {last.gates}."
     at = trend.nights.index(last)
     if names := [plain(gate) for gate, statuses in trend.gates.items() if statuses[at] == FAILED]:
-        more = f" and {len(names) - _GATES_NAMED} more" if names[_GATES_NAMED:] else ""
-        text = f"{text[:-1]}: {', '.join(names[:_GATES_NAMED])}{more}."
+        more = f" and {len(names) - N_NAMES} more" if names[N_NAMES:] else ""
+        text = f"{text[:-1]}: {', '.join(names[:N_NAMES])}{more}."
     if failed:
         text += f" Gates failed in {len(failed):,} of {count_of(len(judged), 'run')},"
         text += f" last in {plain(failed[-1].name)}."

@@ -17,7 +17,7 @@ from ..evaluation import planner, summary
 from ..evaluation.summary import Computed, Tallied
 from ..ingest.problems import MANY, Note
 from ..schemas.arrays import Array
-from ..schemas.errors import InputError, OptionError, unknown
+from ..schemas.errors import N_EXAMPLES, InputError, OptionError, unknown
 from ..schemas.option_values import Intervals
 from ..schemas.results import ESTIMATES
 from ..schemas.tuning import tuning
@@ -29,8 +29,6 @@ from .intervals import floor_of
 from .resamples import BY_DATUM, Base, Counted, Drawing, column_of, of_rows, places, spread
 
 # The datums of runs that are compared: the same of all of them.
-
-_MAX_EXAMPLES = 3
 
 
 def same_kind(runs: Mapping[str, Tallied]) -> None:
@@ -195,7 +193,7 @@ def _of_all(runs: Mapping[str, Tallied], common: bool) -> ComparedDatums:
         for name, ids in zip(runs, every, strict=True):
             missing = table.filter(~pl.col("bare"), ~pl.col("id").is_in(ids.implode()))["id"].sort()
             if len(missing):
-                first = ", ".join(map(repr, missing.head(_MAX_EXAMPLES).to_list()))
+                first = ", ".join(map(repr, missing.head(N_EXAMPLES).to_list()))
                 lacks.append(
                     f"{len(missing):,} datums of the others are missing in {name}, first {first}"
                 )

@@ -11,7 +11,7 @@ import polars as pl
 from ..evaluation.summary import Result, Tallied, summarise
 from ..ingest.problems import Note, count_of
 from ..schemas.arrays import Array
-from ..schemas.errors import OptionError
+from ..schemas.errors import N_EXAMPLES, OptionError
 from ..schemas.options import Options
 from ..schemas.results import METRICS, frame_schema, in_schema
 from ..schemas.wording import option
@@ -23,7 +23,6 @@ NUMBER_KEYS = tuple(name for name in METRICS if name not in _NUMBERS)
 DRAWS = 200
 """Maximum number of times that groups are mixed, each a summary of the whole run."""
 _TITLE = ("metric", "statistic", "average", "label_value")
-_MAX_EXAMPLES = 3
 
 
 def add_spread(result: Result, options: Options) -> None:
@@ -65,9 +64,9 @@ def add_spread(result: Result, options: Options) -> None:
             f"{' '.join(str(row[name]) for name in _TITLE if row[name] is not None)}"
             f" {row['lowest']:.4g} ({row['lowest_group']}) to {row['highest']:.4g}"
             f" ({row['highest_group']})"
-            for row in unequal.head(_MAX_EXAMPLES).iter_rows(named=True)
+            for row in unequal.head(N_EXAMPLES).iter_rows(named=True)
         ]
-        more = "; ..." if unequal.height > _MAX_EXAMPLES else ""
+        more = "; ..." if unequal.height > N_EXAMPLES else ""
         message = (
             f"{column}: its groups differ more than equal groups would in 95 % of cases, in"
             f" {unequal.height:,} of {count_of(frame.height, 'number')}: {'; '.join(examples)}"

@@ -18,7 +18,7 @@ from ..kernels.datums import hash_integers, hash_texts
 from ..kernels.language import hashed_words, split_sentences
 from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, PREDICTIONS, ROW, TABLE
-from ..schemas.errors import InputError
+from ..schemas.errors import N_EXAMPLES, InputError
 from ..schemas.tuning import tuning
 from ..tallies.datums import Datums, Labels
 
@@ -469,7 +469,6 @@ def _as_text(slices: pl.DataFrame) -> pl.DataFrame:
 # Heights and widths of images, as tables declare them: whole numbers of pixels, or refused.
 
 SIZE_NAMES = ("height", "width")
-_LISTED = 3
 
 
 def declared_sizes(frames: Frames, datums: Datums) -> Array:
@@ -524,7 +523,7 @@ def sizes_in(table: pl.DataFrame, called: str, row: Callable[[int], str]) -> Arr
     if odd.size:
         first = [
             f"{row(int(i))} with height {number[i, 0]:.12g} and width {number[i, 1]:.12g}"
-            for i in odd[:_LISTED]
+            for i in odd[:N_EXAMPLES]
         ]
         raise InputError(
             f"{called}: {count_of(odd.size, 'row')} with a height or width that is not a number of"
@@ -532,7 +531,7 @@ def sizes_in(table: pl.DataFrame, called: str, row: Callable[[int], str]) -> Arr
             code="image_size_wrong",
             table=called,
             count=odd.size,
-            rows=odd[:_LISTED].tolist(),
+            rows=odd[:N_EXAMPLES].tolist(),
         )
     return np.where(sized[:, None], number, 0).astype(np.int64)
 

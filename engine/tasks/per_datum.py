@@ -12,6 +12,7 @@ import polars as pl
 from ..dialects import Dialect
 from ..metrics import Metric
 from ..schemas.arrays import Array
+from ..schemas.errors import N_EXAMPLES
 from ..schemas.results import frame_schema, in_schema
 from ..tallies.datums import Datums, Labels
 from ..tallies.merging import merge_datums, merge_labels, merged_seconds
@@ -339,7 +340,6 @@ IN_PARTS = InParts(part_things, of_parts, rows=count_rows, of_few=tallies_of_few
 
 AT = 10
 """The cut-off that datums are judged at, of metrics that have one."""
-_LISTED = 3
 
 
 class Judging(msgspec.Struct, frozen=True):
@@ -460,7 +460,7 @@ def losses(
 def values(tallies: StatsTallies, every: Sequence[Judging], codes: Array) -> list[str]:
     """Describe datums by their first values, and their status unless it is "scored"."""
     names = dict.fromkeys(one.column.metric for one in every)
-    first = [next(one for one in every if one.column.metric == name) for name in names][:_LISTED]
+    first = [next(one for one in every if one.column.metric == name) for name in names][:N_EXAMPLES]
     words, standing = first[0].column.status or tallies.stats.status
     sentences = []
     for code in codes.tolist():

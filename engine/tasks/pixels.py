@@ -30,7 +30,7 @@ from ..ingest.shapes import FORMS
 from ..kernels.label_maps import ByteCounter, colour_ids, count_wide, segment_edges
 from ..schemas.arrays import Array
 from ..schemas.contract import DEFAULT_LABEL_KEY
-from ..schemas.errors import InputError, ReadError
+from ..schemas.errors import N_EXAMPLES, InputError, ReadError
 from ..schemas.tuning import tuning
 from ..schemas.wording import option
 from .encoding import Workers
@@ -476,8 +476,6 @@ def windows_of(sides: list[Map]) -> list[Window]:
 
 # The rows of one side, with datum, label key and pixel source of each.
 
-_LISTED = 3
-
 
 class Side(msgspec.Struct):
     """One side, coded.
@@ -611,7 +609,7 @@ class Side(msgspec.Struct):
             if path is not None and (why := self.files.refusal(path)) is not None
         }
         if refused:
-            some = [*refused.items()][:_LISTED]
+            some = [*refused.items()][:N_EXAMPLES]
             first = "; ".join(f"{self.row(row)}: {values[row]!r} {why}" for row, why in some)
             n = count_of(len(refused), "path")
             raise InputError(
@@ -621,7 +619,7 @@ class Side(msgspec.Struct):
                 count=len(refused),
             )
         if missing:
-            first = "; ".join(f"{self.row(row)}: {values[row]!r}" for row in missing[:_LISTED])
+            first = "; ".join(f"{self.row(row)}: {values[row]!r}" for row in missing[:N_EXAMPLES])
             tried = "looked for in the current folder"
             if self.files.folder:
                 tried = f"neither in the current folder nor in {self.files.folder}"
@@ -633,7 +631,7 @@ class Side(msgspec.Struct):
                 side=self.role,
                 column="raster",
                 count=len(missing),
-                rows=missing[:_LISTED],
+                rows=missing[:N_EXAMPLES],
             )
         return files
 
@@ -846,8 +844,8 @@ def _weight(pair: Pair) -> int:
 def _refuse(wrong: list[InputError]) -> None:
     if not wrong:
         return
-    more = f"\n- and {len(wrong) - _LISTED:,} more." if len(wrong) > _LISTED else ""
-    first = "\n".join(f"- {error.message}" for error in wrong[:_LISTED])
+    more = f"\n- and {len(wrong) - N_EXAMPLES:,} more." if len(wrong) > N_EXAMPLES else ""
+    first = "\n".join(f"- {error.message}" for error in wrong[:N_EXAMPLES])
     raise InputError(
         f"{count_of(len(wrong), 'pair')} of label maps cannot be compared:\n{first}{more}",
         code=wrong[0].code,

@@ -13,6 +13,7 @@ from ..ingest.problems import Note, PartRefused, listing
 from ..ingest.recognise import PREFIX
 from ..schemas.arrays import Array
 from ..schemas.contract import PREDICTIONS, ROW, TABLE
+from ..schemas.errors import N_EXAMPLES
 from ..schemas.option_values import LabelThreshold, LabelThresholds, label_text
 from ..schemas.wording import option
 from ..tallies.datums import Labels
@@ -20,7 +21,6 @@ from ..tallies.ranked import comparable
 
 # Check of scores that must be probabilities, while rows and columns are still the user's.
 
-_LISTED = 3
 _STEP = (1000, 0)  # after whatever is wrong with slices
 
 
@@ -47,7 +47,7 @@ class NotProbabilities(PartRefused):
     ) -> None:
         self.role, self.titles, self.counted = role, dict(titles), counted
         self.needing = needing
-        self.examples = sorted(examples)[:_LISTED]
+        self.examples = sorted(examples)[:N_EXAMPLES]
         named = [f"row {row} ({titles[place]}={score!r})" for row, place, score in self.examples]
         columns = ", ".join(repr(titles[place]) for place in sorted(titles))
         super().__init__(
@@ -99,7 +99,7 @@ def check_probabilities(frames: Frames, needing: str) -> None:
     n = sum(frame.select(where.sum()).item() for where in outside)
     table = frame.lazy() if ROW in frame.columns else frame.lazy().with_row_index(ROW)
     some = table.select(ROW, *beyond.values()).filter(pl.any_horizontal(outside))
-    rows = some.head(_LISTED).collect()
+    rows = some.head(N_EXAMPLES).collect()
     examples = [
         (row[ROW], place, row[name])
         for row in rows.iter_rows(named=True)

@@ -22,14 +22,12 @@ from ...ingest.sources.json_rows import NotFlat, scan
 from ...kernels import uncollected
 from ...kernels.boxes import Points
 from ...schemas.arrays import Array
-from ...schemas.errors import InputError
+from ...schemas.errors import N_EXAMPLES, InputError
 from . import mask
 
 # Annotations, a dict each: columns of them, and errors that name those that do not fit.
 
 Annotation = dict[str, Any]
-
-_SHOWN = 3
 
 
 class FileRows(Sequence[Annotation]):
@@ -100,7 +98,7 @@ def refuse(rows: Sequence[Annotation], wrong: Sequence[bool], why: str, what: st
     """
     at = [i for i, is_wrong in enumerate(wrong) if is_wrong]
     if at:
-        short = (f"row {i}, {repr(rows[i])[:100]}" for i in at[:_SHOWN])
+        short = (f"row {i}, {repr(rows[i])[:100]}" for i in at[:N_EXAMPLES])
         shown = "; ".join(short)
         raise InputError(
             f"{what}: {len(at):,} of {len(rows):,} {why}, first (rows count from 0): {shown}.",
@@ -109,7 +107,7 @@ def refuse(rows: Sequence[Annotation], wrong: Sequence[bool], why: str, what: st
             field=why.split("'")[1] if "'" in why else None,
             count=len(at),
             of=len(rows),
-            rows=at[:_SHOWN],
+            rows=at[:N_EXAMPLES],
         )
 
 
@@ -455,7 +453,7 @@ class COCO:
         ids = column(rows, "image_id")
         if not {*ids} <= self.imgs.keys():
             other = [i for i in ids if i not in self.imgs]
-            shown = ", ".join(map(repr, other[:_SHOWN]))
+            shown = ", ".join(map(repr, other[:N_EXAMPLES]))
             raise NotOfThisSet(
                 f"Results do not correspond to current coco set: {len(other):,} of {len(rows):,}"
                 f" have an image_id that is not among the {len(self.imgs):,} images, first"

@@ -12,13 +12,12 @@ from typing import Any
 
 import polars as pl
 
-from evalengine.schemas.errors import InputError, ReadError
+from evalengine.schemas.errors import N_NAMES, InputError, ReadError
 
 from ..problems import count_of
 from .open_images import OPEN_IMAGES
 from .registry import look_at
 
-_SHOWN = 5
 Tree = Mapping[str, Any]
 
 
@@ -143,7 +142,7 @@ def _lists(datums: pl.DataFrame, name: str, more: Mapping[str, list[str]]) -> pl
 def _refuse(labels: Iterable[Any], choices: Mapping[str, Any], what: str) -> None:
     unknown = [label for label in labels if label not in choices]
     if unknown:
-        shown = ", ".join(map(repr, unknown[:_SHOWN]))
+        shown = ", ".join(map(repr, unknown[:N_NAMES]))
         raise InputError(
             f"{what}: {count_of(len(unknown), 'label')} not in the hierarchy, first {shown}. Take"
             " the rows out, or add the labels to the tree.",

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
+from ...schemas.errors import N_EXAMPLES
 from ..files import Source
 from ..problems import Note, count_of
 from .format import (
@@ -43,7 +44,6 @@ _PLACELESS = (
     "ranker",
     "relation",
 )
-_SHOWN = 3
 _UPLOAD = re.compile(r"^[0-9a-f]{8}-")  # before the name of a file that was uploaded
 
 
@@ -149,7 +149,7 @@ def _read(look: Look) -> Source:
 
 
 def _notes(counts: _Counts) -> tuple[Note, ...]:
-    models = ", ".join(map(repr, [*counts.models][:_SHOWN]))
+    models = ", ".join(map(repr, [*counts.models][:N_EXAMPLES]))
     regions = count_of(counts.labels, "region")
     first = "the first of each counts."
     counted = (

@@ -35,7 +35,7 @@ import numpy as np
 import polars as pl
 
 from ...schemas.contract import words
-from ...schemas.errors import ReadError
+from ...schemas.errors import N_EXAMPLES, ReadError
 from ...schemas.wording import option
 from ..files import Source
 from ..geometry import CORNER_NAMES
@@ -349,7 +349,6 @@ _HARD = "difficult"  # behind the corners, as Cartucho/mAP has it
 _RUN = "q0"  # the second field of a run of TREC
 _SURE = 10  # boxes of which none is inverted: their numbers are corners
 _LEAST, _SHARE = 3, 0.1  # inverted boxes, and their share, that show widths and heights
-_SHOWN = 3
 _DIGIT = re.compile(r"[0-9]")
 PER_CLASS = "voc-results"
 
@@ -463,8 +462,8 @@ def _by_names(look: Look, lines: dict[str, list[_Line]]) -> _Reading:
 
 
 def _some(names: set[str]) -> str:
-    first = sorted(names)[:_SHOWN]
-    return ", ".join(map(repr, first)) + (", ..." if len(names) > _SHOWN else "")
+    first = sorted(names)[:N_EXAMPLES]
+    return ", ".join(map(repr, first)) + (", ..." if len(names) > N_EXAMPLES else "")
 
 
 def _stem(name: str) -> str:

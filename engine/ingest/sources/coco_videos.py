@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from ...schemas.errors import ReadError
+from ...schemas.errors import N_EXAMPLES, ReadError
 from ..annotations.format import without_empty
 from ..files import Source
 from ..geometry import CORNER_NAMES
@@ -37,7 +37,6 @@ Id = int | str
 _HINTS = (b'"videos"', b'"video_id"', b'"instance_id"', b'"track_id"')
 _OWN = (b'"instance_id"', b'"track_id"', b'"bboxes"', b'"segmentations"')
 _LISTS = {"bboxes", "segmentations"}
-_SHOWN = 3
 
 
 class _Row(msgspec.Struct, gc=False):
@@ -154,7 +153,7 @@ def placed(source: Source, images: pl.DataFrame | None) -> Source:
     rows = rows.with_columns(pl.coalesce(placement[one], rows[one]).alias(one) for one in at)
     lone = rows.filter(pl.any_horizontal(pl.col(at).is_null()))
     if lone.height:
-        shown = lone.select("__row", "image_id").head(_SHOWN).rows()
+        shown = lone.select("__row", "image_id").head(N_EXAMPLES).rows()
         first = ", ".join(f"row {row:,}: image {image!r}" for row, image in shown)
         raise ReadError(
             f"{source.description}: {lone.height:,} rows without a frame, whose image is not among"

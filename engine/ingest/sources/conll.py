@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ...schemas.errors import ReadError
+from ...schemas.errors import N_EXAMPLES, ReadError
 from ...schemas.tables import SPANS_TABLE
 from ..files import Source, unreadable
 from ..problems import listing
@@ -16,7 +16,6 @@ _TAG = r"(?:O|[BIESLU](?:-\S+)?)"
 _LINE = re.compile(rf"\S+.*[ \t]{_TAG}\s*")
 _MANY = 0.95  # share of the lines that end in a tag
 _DOCUMENT = "-DOCSTART-"
-_SHOWN = 3
 
 
 def is_conll(head: bytes) -> bool:
@@ -74,10 +73,10 @@ def _sentences(text: str, file: str) -> pl.DataFrame:
     tokens = tokens.filter(pl.col("tag").is_not_null() | ~pl.col("line").str.starts_with("#"))
     wrong = tokens.filter(pl.col("tag").is_null())
     if wrong.height:
-        shown = wrong.head(_SHOWN)
+        shown = wrong.head(N_EXAMPLES)
         raise ReadError(
             f"{file}: {wrong.height:,} lines do not end in a tag, first"
-            f" {listing(shown['line'].to_list(), wrong.height, _SHOWN)} in line"
+            f" {listing(shown['line'].to_list(), wrong.height, N_EXAMPLES)} in line"
             f" {wrong['number'][0]:,}. Each line is a token, and its tag (O, B-PER, ...) after a"
             " space or tab in the last column; blank lines separate sentences.",
             code="file_malformed",

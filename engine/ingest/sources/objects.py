@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from ...schemas.arrays import Array
-from ...schemas.errors import InputError, ReadError, TruthsMissingError
+from ...schemas.errors import N_EXAMPLES, InputError, ReadError, TruthsMissingError
 from ..annotations.format import stems_or_paths
 from ..files import SEGMENTED, Source, by_extension, of_frame
 from ..problems import count_of, listing
@@ -443,7 +443,6 @@ def _shape(thing: Any) -> tuple[int, ...]:
 
 # Columns of Python values of several types, which a typed table cannot represent.
 
-_SHOWN = 3
 _LONGEST = 60
 _WORDS = {
     str: "strings",
@@ -464,7 +463,7 @@ def _line(name: str, values: Sequence[Any]) -> str:
         return ""
     usual = counts.most_common(1)[0][0]
     odd = [row for row, kind in enumerate(kinds) if kind is not None and kind is not usual]
-    texts = {row: repr(values[row]) for row in odd[:_SHOWN]}
+    texts = {row: repr(values[row]) for row in odd[:N_EXAMPLES]}
     first = "; ".join(
         f"row {row} ({text if len(text) <= _LONGEST else text[:_LONGEST] + '...'})"
         for row, text in texts.items()

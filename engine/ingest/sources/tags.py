@@ -13,7 +13,7 @@ import polars as pl
 from ...kernels.spans import read_leniently, read_strictly
 from ...schemas.arrays import Array
 from ...schemas.contract import DATUMS, GROUND_TRUTHS, PREDICTIONS, TABLE, Table
-from ...schemas.errors import InputError, unknown
+from ...schemas.errors import N_NAMES, InputError, unknown
 from ...schemas.options import Options
 from ...schemas.tables import SCHEMES
 from ...schemas.wording import option
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _CLASSES = "OBIESLU.?"
 """Classes of prefixes: that of O is 0, the last stands for all others."""
-_SHOWN = 5
 _NO_TYPE = "_"
 _IDS = "datum_id"
 _WORDS = "tokens"
@@ -131,7 +130,7 @@ def _encoded(lists: pl.Series, whose: str, ids: pl.Series) -> _Tags:
         shown = ids.filter(wrong)
         raise InputError(
             f"{whose}: null tags in {count_of(len(shown), 'sentence')}, first"
-            f" {listing(shown.head(_SHOWN).to_list(), len(shown))}. Write 'O' for tokens of no"
+            f" {listing(shown.head(N_NAMES).to_list(), len(shown))}. Write 'O' for tokens of no"
             " entity, and an empty list for a sentence without tokens.",
             code="null_values",
             count=len(shown),
@@ -234,12 +233,12 @@ def _unknown_tags(
 ) -> InputError:
     shown = [tags.names[i] for i in sorted(wrong)]
     many = int(np.isin(tags.code, wrong).sum())
-    at = np.flatnonzero(np.isin(tags.code, wrong))[:_SHOWN]
+    at = np.flatnonzero(np.isin(tags.code, wrong))[:N_NAMES]
     rows = np.unique(np.searchsorted(tags.start, at, side="right") - 1)
     sentences = [ids[int(row)] for row in rows]
     return InputError(
-        f"{whose}: {count_of(many, 'token')} tagged {listing(shown[:_SHOWN], len(shown))}, first in"
-        f" {'sentence' if len(sentences) == 1 else 'sentences'} {listing(sentences)}{why}",
+        f"{whose}: {count_of(many, 'token')} tagged {listing(shown[:N_NAMES], len(shown))}, first"
+        f" in {'sentence' if len(sentences) == 1 else 'sentences'} {listing(sentences)}{why}",
         code="unknown_tags",
         count=many,
         value=shown[0],
@@ -417,8 +416,8 @@ def _lists(
         raise InputError(
             f"{table.side.replace('_', ' ')}: column {id_column!r}: every row is one sentence, and"
             f" {count_of(len(wrong), 'id')} are null or repeat, first"
-            f" {listing(wrong.head(_SHOWN).to_list(), len(wrong))}. Remove the column to number the"
-            " sentences by their rows.",
+            f" {listing(wrong.head(N_NAMES).to_list(), len(wrong))}. Remove the column to number"
+            " the sentences by their rows.",
             code="repeated_ids",
             column=id_column,
             count=len(wrong),

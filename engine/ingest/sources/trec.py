@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from ...schemas.errors import ReadError
+from ...schemas.errors import N_EXAMPLES, ReadError
 from ..files import Source, unreadable
 from ..problems import Note
 
@@ -165,7 +165,6 @@ _MORE = re.compile(
 )
 """A line of a run with fields behind its tag, blanks single; see :func:`without_more`."""
 _HEAD = 1 << 16
-_SHOWN = 3
 
 
 def open_trec(files: list[str], description: str) -> Source:
@@ -319,7 +318,7 @@ def _wrong(file: str, data: bytes, layout: Layout, before: int) -> ReadError:
         for number, line in enumerate(lines, before)
         if line.strip() and (why := _misfit(line, layout)) is not None
     )
-    first = list(itertools.islice(faults, _SHOWN))
+    first = list(itertools.islice(faults, N_EXAMPLES))
     if not first:
         message = f"{file}: cannot be read as a {kind}: a number is too large for its column."
         return ReadError(message, code="number_too_large")

@@ -32,7 +32,7 @@ from ...schemas.contract import (
     ROW,
     TRUNCATED,
 )
-from ...schemas.errors import InputError
+from ...schemas.errors import N_EXAMPLES, N_NAMES, InputError
 from ...schemas.tuning import tuning
 from ...schemas.wording import option
 from ...tallies.datums import Datums, Labels
@@ -108,7 +108,6 @@ def doubled(side: Side, role: str, n_datums: int) -> Note | None:
 
 UNKNOWN = -10.0
 """``alpha`` of objects of which it is not known."""
-_LISTED = 3
 
 
 class Graded(msgspec.Struct, frozen=True):
@@ -235,7 +234,7 @@ class _Side(msgspec.Struct, frozen=True):
         column = self.frame[name].cast(pl.Float64)
         bare = np.flatnonzero(column.is_null().to_numpy() & self.where)
         if bare.size:
-            first = [self.datums.id[int(code)] for code in self.datum[bare[:_LISTED]]]
+            first = [self.datums.id[int(code)] for code in self.datum[bare[:N_EXAMPLES]]]
             raise InputError(
                 f"{side}: column {name!r}: {count_of(bare.size, 'row')} without a value, which"
                 f" KITTI's difficulties rest on, first of datums {listing(first, bare.size)}. Fill"
@@ -293,7 +292,7 @@ def _regions(frames: Frames, datums: Datums, datum: Array, is_region: Array) -> 
         odd = many % 4 != 0
         odd[np.repeat(np.arange(many.size), many)[~np.isfinite(numbers)]] = True
         if odd.any():
-            first = rows["datum_id"].filter(pl.Series(odd)).head(_LISTED).to_list()
+            first = rows["datum_id"].filter(pl.Series(odd)).head(N_EXAMPLES).to_list()
             raise InputError(
                 f"datums: column {REGIONS.name!r}: {count_of(int(odd.sum()), 'row')} whose list is"
                 f" not four finite numbers a region, first {listing(first, int(odd.sum()))}. Write"
@@ -679,7 +678,6 @@ def _two_scales(score: pl.Series, datum: Array) -> Note | None:
 _PERCENT, _BETWEEN = 100, 10  # highest score in percent; no datum's is between 1 and this
 _PROBABLE = 0.3  # median of the highest scores that are shares
 _OF_EACH, _SHARE = 5, 0.1  # datums of each scale, and their share
-_NAMED = 5  # labels in a note
 _LEAST_TIED, _TIED = 20, 0.9  # rows, and their share, with the highest score
 
 
@@ -727,7 +725,7 @@ def _note_regions(frames: Frames, labels: Labels, ignored: Array, predicted: Arr
     if not (never.size and predicted.size):
         return
     codes = np.unique(never)
-    names = listing(labels.frame["label_value"].gather(codes[:_NAMED]).to_list(), codes.size)
+    names = listing(labels.frame["label_value"].gather(codes[:N_NAMES]).to_list(), codes.size)
     what = (
         f"with 'ignore' of a label that is never predicted ({names}): each excuses only predictions"
         " of its label. For regions in which no prediction counts, leave their label null, or give"

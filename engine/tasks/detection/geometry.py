@@ -32,6 +32,7 @@ from ...ingest.frames import Frames
 from ...ingest.problems import Note, count_of, note_of
 from ...kernels.boxes import measure_quads, rotated_ious
 from ...schemas.arrays import Array
+from ...schemas.errors import N_EXAMPLES
 from ...schemas.wording import option
 from ..encoding import Workers
 from .layers import Candidates, MaskLayer, PolygonLayer, QuadLayer, Shapes, by_boxes
@@ -295,7 +296,6 @@ LAYERS: Mapping[str, Callable[[Array, QuadLayer], QuadLayer]] = {
 """Similarity -> layer built from centre, width, height and angle [n, 5], and the corners."""
 
 
-_LISTED = 3
 CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
@@ -418,7 +418,7 @@ class Objects(msgspec.Struct):
             first = "; ".join(
                 f"{self.origin.describe(int(rows[i]))} asks for {values[i]:g} in"
                 f" {self.frame['raster'][int(rows[i])]!r}"
-                for i in absent[:_LISTED]
+                for i in absent[:N_EXAMPLES]
             )
             message = f"{self.side.replace('_', ' ')}: column 'raster_value':"
             message += (

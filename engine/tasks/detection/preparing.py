@@ -17,7 +17,7 @@ from ...ingest.geometry import SHAPED_NAMES
 from ...ingest.problems import Note, count_of, note_of
 from ...schemas.arrays import Array
 from ...schemas.contract import BOX3D, ROW
-from ...schemas.errors import InputError
+from ...schemas.errors import N_EXAMPLES, InputError
 from ...schemas.wording import option
 from ...tallies.datums import Datums, Labels
 from ..encoding import Workers, declared_sizes
@@ -195,8 +195,6 @@ def as_solids(frame: pl.DataFrame, settings: Settings) -> Shapes:
 
 # Heights and widths of images: as declared, else those of their masks, which must all agree.
 
-_LISTED = 3
-
 
 def image_sizes(
     frames: Frames, datums: Datums, drawn: tuple[Drawn, Drawn], codes: tuple[Array, Array]
@@ -237,7 +235,7 @@ def _different(side: Drawn, wrong: Array, datum: Array, height: Array, width: Ar
     first = [
         f"{side.objects.origin.describe(int(side.rows[i]))} is {masks.height[i]} x"
         f" {masks.width[i]}, its image {height[datum[i]]} x {width[datum[i]]}"
-        for i in wrong[:_LISTED]
+        for i in wrong[:N_EXAMPLES]
     ]
     return InputError(
         f"{side.objects.side.replace('_', ' ')}: {count_of(wrong.size, 'mask')} whose size (height"
@@ -257,7 +255,7 @@ def _unknown(side: Drawn, rows: Array) -> InputError:
         for kind in (POLYGON, OBB, BOX)
         if (n := int((kinds == kind).sum()))
     ]
-    first = [side.objects.origin.describe(row) for row in rows[:_LISTED].tolist()]
+    first = [side.objects.origin.describe(row) for row in rows[:N_EXAMPLES].tolist()]
     return InputError(
         f"{side.objects.side.replace('_', ' ')}: {' and '.join(what)} to be rasterised on images"
         f" of unknown size, first (rows count from 0): {'; '.join(first)}. Give columns height and"
@@ -305,7 +303,7 @@ def check_same_grid(sides: tuple[Objects, Objects], codes: tuple[Array, Array]) 
                 differences[first, grid] = first.differs(grid)
             if differences[first, grid]:
                 n += 1
-                if n <= _LISTED:
+                if n <= N_EXAMPLES:
                     wrong.append(
                         f"{objects.origin.describe(row)} is {grid.describe()}, row"
                         f" {other.origin.number(first_row)} of the"

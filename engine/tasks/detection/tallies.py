@@ -18,7 +18,7 @@ from ...kernels.spans import most_pairs
 from ...metrics import Metric
 from ...schemas.arrays import Array
 from ...schemas.contract import ATTRIBUTE, GROUND_TRUTHS, PREDICTIONS, VX, VY
-from ...schemas.errors import InputError, OptionError
+from ...schemas.errors import N_EXAMPLES, InputError, OptionError
 from ...schemas.wording import option
 from ...tallies.datums import Datums, Deferred, Labels
 from ...tallies.merging import (
@@ -157,7 +157,6 @@ def _other(side: Side, other: Side, rows: Array, truths: Array) -> Array:
 
 PLACES = "places"
 """Need of every prediction's position and size in its image."""
-_LISTED = 3
 
 
 def placed(frames: Frames, batch: Batch, matched: Matched, settings: Settings) -> Matched:
@@ -174,7 +173,7 @@ def placed(frames: Frames, batch: Batch, matched: Matched, settings: Settings) -
     sizes = declared_sizes(frames, batch.datums)[ranked.datum]
     unknown = np.unique(ranked.datum[sizes[:, 0] == 0])
     if unknown.size:
-        framed = [batch.datums.id[int(code)] for code in unknown[:_LISTED]]
+        framed = [batch.datums.id[int(code)] for code in unknown[:N_EXAMPLES]]
         raise InputError(
             f"calibration by position and size: {count_of(unknown.size, 'datum')} with predictions"
             f" and without height and width, first: {listing(framed, unknown.size)}. Give all of"

@@ -19,7 +19,7 @@ from ...ingest.frames import Frames
 from ...ingest.problems import Note, count_of, listing
 from ...schemas.arrays import Array
 from ...schemas.contract import ROW, TABLE
-from ...schemas.errors import InputError
+from ...schemas.errors import N_NAMES, InputError
 from ...tallies.datums import Datums
 from ...tallies.merging import added
 from ..encoding import row_of_datums, table_datums
@@ -43,7 +43,6 @@ FLAWS = {
 }
 """Kinds of error visible in the table -> sentence about the datums."""
 
-NAMED = 5  # datums in a note
 LISTED = 4  # rows of repeated verdicts
 LOST = 0.1  # share of a metric's datums without a value from which unknown words are a warning
 
@@ -52,7 +51,7 @@ class Some(msgspec.Struct):
     """Number of datums, and the lowest ids.
 
     Attributes:
-        lowest: ids, ascending, ``NAMED`` at most.
+        lowest: ids, ascending, ``N_NAMES`` at most.
         judgments: number of affected judgments, if counted.
     """
 
@@ -152,7 +151,7 @@ def _datums(parts: Iterable[Mapping[str, Some]]) -> dict[str, Some]:
             before = total.get(name, Some())
             total[name] = Some(
                 before.n + some.n,
-                nsmallest(NAMED, [*before.lowest, *some.lowest]),
+                nsmallest(N_NAMES, [*before.lowest, *some.lowest]),
                 before.judgments + some.judgments,
             )
     return total
@@ -240,7 +239,7 @@ def _of_words(name: str, findings: Findings, settings: Settings) -> Note:
         message,
         len(words),
         warning=many,
-        facts={"metric": name, "words": sorted(words)[:NAMED]},
+        facts={"metric": name, "words": sorted(words)[:N_NAMES]},
     )
 
 

@@ -18,7 +18,7 @@ from ...ingest.problems import Note, count_of, listing, not_read
 from ...metrics.registry import Metric, get, has, names
 from ...schemas.arrays import Array
 from ...schemas.contract import DATUMS, TABLE
-from ...schemas.errors import InputError, did_you_mean
+from ...schemas.errors import N_NAMES, InputError, did_you_mean
 from ...schemas.options import Options
 from ...schemas.wording import option
 from ...tallies.datums import Datums
@@ -32,7 +32,6 @@ from .encode import (
     EXTRA,
     FLAWS,
     MISSING,
-    NAMED,
     UNLIKE,
     Batch,
     Findings,
@@ -265,7 +264,7 @@ def _measured(
 
 def _some(codes: Array, datums: Datums) -> Some:
     """Return number and lowest ids of datums, whose codes ascend."""
-    return Some(codes.size, datums.id.gather(codes[:NAMED]).to_list())
+    return Some(codes.size, datums.id.gather(codes[:N_NAMES]).to_list())
 
 
 def _standings(column: Column) -> dict[str, int]:

@@ -23,7 +23,7 @@ from ...ingest.problems import Note, count_of, note_of
 from ...metrics import Metric
 from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
-from ...schemas.errors import InputError
+from ...schemas.errors import N_EXAMPLES, InputError
 from ...schemas.results import empty_frame, frame_schema, in_schema
 from ...tallies.counts import STUFF, THING, UNKNOWN, Crossings, SegmentRows, Segments, SegmentView
 from ...tallies.datums import Datums, Labels
@@ -49,8 +49,6 @@ from .dialects import Settings
 from .metrics import OF_IMAGE
 
 # Sources of each image's map: a file, an array, or masks painted into one.
-
-_LISTED = 3
 
 
 def map_places(
@@ -132,8 +130,8 @@ def _paint(
         if size.shape[1] > 1:
             raise InputError(
                 f"{side.row(int(rows[at[0]]))}: masks of one image are of several sizes (height x"
-                f" width): {', '.join(f'{h} x {w}' for h, w in size.T[:_LISTED])}. Write all at the"
-                " size of the image.",
+                f" width): {', '.join(f'{h} x {w}' for h, w in size.T[:N_EXAMPLES])}. Write all at"
+                " the size of the image.",
                 code="sizes_differ",
                 rows=[int(rows[at[0]])],
             )
@@ -328,7 +326,7 @@ def _refuse_unknown(predicted: Segmented, pairs: Pairs) -> None:
         keys, first = np.unique(_keys(pairs.place, pairs.predicted)[unknown], return_index=True)
         named = "; ".join(
             f"datum {predicted.side.ids[int(pairs.place[at])]!r}: id {pairs.predicted[at]}"
-            for at in unknown[first][:_LISTED]
+            for at in unknown[first][:N_EXAMPLES]
         )
         raise InputError(
             f"predictions: {count_of(keys.size, 'segment')} in the maps without a row in the"
@@ -343,7 +341,7 @@ def _refuse_unknown(predicted: Segmented, pairs: Pairs) -> None:
     if empty.size:
         named = "; ".join(
             f"{predicted.side.numbered(int(predicted.row[at]))}: segment {predicted.id[at]}"
-            for at in empty[:_LISTED]
+            for at in empty[:N_EXAMPLES]
         )
         raise InputError(
             f"predictions: {count_of(empty.size, 'segment')} without a pixel in the map of the"

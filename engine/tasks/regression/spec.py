@@ -19,7 +19,7 @@ from ...ingest.problems import Note, note_of
 from ...metrics import Metric
 from ...schemas.arrays import Array
 from ...schemas.contract import DEFAULT_LABEL_KEY
-from ...schemas.errors import InputError
+from ...schemas.errors import N_NAMES, InputError
 from ...schemas.results import frame_schema, in_schema
 from ...schemas.wording import option
 from ...tallies.datums import Labels
@@ -64,7 +64,6 @@ from .metrics.distributions import of_quantiles, of_samples, winkler
 
 STATUS = ("scored", "no_prediction", "no_target", "no_values")
 """Standing of a datum; those of the first have a number."""
-_LISTED = 5
 
 
 @stored_as("regression.run/1")
@@ -192,7 +191,7 @@ def _from_sides(frames: Frames) -> Tallies:
         single = pairs[(true >= 0) != (predicted >= 0)] // len(labels)
         single = single[(has_target & answered)[single]]
         if single.size:
-            ids = datums.id.gather(np.unique(single)[:_LISTED]).to_list()
+            ids = datums.id.gather(np.unique(single)[:N_NAMES]).to_list()
             words = ("target", "targets", "on only one side, of datums")
             frames.notes.append(note_of("keys_of_one_side", int(single.size), words, ids))
     return Tallies(datums=datums, labels=labels, paired=paired, present=status)

@@ -29,7 +29,7 @@ from ...ingest.shapes import FORMS
 from ...kernels.label_maps import INSIDE, distances, outline, segment_edges
 from ...kernels.masks import Runs, joined, scan
 from ...schemas.arrays import Array
-from ...schemas.errors import InputError
+from ...schemas.errors import N_EXAMPLES, InputError
 from ...schemas.tuning import tuning
 from ...tallies.counts import Areas, Crossings, Pixels, Surfaces, no_surfaces
 from ...tallies.datums import Datums, Labels
@@ -268,8 +268,6 @@ def _refuse_size(named: str, shape: tuple[int, ...]) -> None:
 
 # Rasters of one label each: those of one datum must cover the same ground, pixel by pixel.
 
-_LISTED = 3
-
 
 def refuse_other_grids(sides: tuple[Side, Side]) -> None:
     """Check that the raster files of each datum share the grid of the first georeferenced one.
@@ -311,8 +309,8 @@ def refuse_other_grids(sides: tuple[Side, Side]) -> None:
                     f"{who}: {path!r} is not aligned with {first!r} ({named[first]}): {why}"
                 )
     if wrong:
-        more = f"\n- and {len(wrong) - _LISTED:,} more." if len(wrong) > _LISTED else ""
-        listed = "\n".join(f"- {message}" for message in wrong[:_LISTED])
+        more = f"\n- and {len(wrong) - N_EXAMPLES:,} more." if len(wrong) > N_EXAMPLES else ""
+        listed = "\n".join(f"- {message}" for message in wrong[:N_EXAMPLES])
         raise InputError(
             f"column 'raster': {count_of(len(wrong), 'file')} whose pixels do not line up with"
             f" those of the"

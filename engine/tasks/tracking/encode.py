@@ -15,7 +15,7 @@ from ...ingest.ids import encode
 from ...ingest.problems import count_of
 from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS
-from ...schemas.errors import InputError
+from ...schemas.errors import N_EXAMPLES, InputError
 from ...schemas.wording import option
 from ...tallies.datums import Datums, Labels
 from ..encoding import (
@@ -96,7 +96,6 @@ NAMES = {GROUND_TRUTHS: "object_id", PREDICTIONS: "track_id"}
 """Names of the ids of each side."""
 UNNAMED = "object"
 """Label of all rows if tables have none."""
-_LISTED = 3
 
 
 class Side(msgspec.Struct, frozen=True):
@@ -250,9 +249,9 @@ def refuse_short(batch: Batch, n_frames: Array) -> None:
     if short.size:
         first = [
             f"{batch.datums.id[int(at)]!r} ({batch.length[at]:,} of {n_frames[at]:,})"
-            for at in short[:_LISTED]
+            for at in short[:N_EXAMPLES]
         ]
-        more = ", ..." if short.size > _LISTED else ""
+        more = ", ..." if short.size > N_EXAMPLES else ""
         raise InputError(
             f"datums: column 'frames': {count_of(short.size, 'sequence')} shorter than the frames"
             f" that have rows, first {', '.join(first)}{more}. Correct the lengths, or remove"
