@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .findings.slices import find_slices
     from .findings.thresholds import find_thresholds
     from .fusion import fuse
-    from .ingest.annotations.hierarchy import expand_hierarchy
+    from .ingest.annotations.open_images import expand_hierarchy
     from .ingest.converting import convert, convert_coco, convert_trec
     from .jobs.reports import report
     from .jobs.running import run_job
@@ -74,7 +74,7 @@ _MODULES = {
     "jobs.running": "run_job",
     "scorecard.card": "load Scorecard",
     "ingest.converting": "convert convert_coco convert_trec",
-    "ingest.annotations.hierarchy": "expand_hierarchy",
+    "ingest.annotations.open_images": "expand_hierarchy",
     "collector": "Collector",
     "schemas.options": "Options",
     "statistics.comparison": "Comparison",

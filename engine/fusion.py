@@ -492,7 +492,7 @@ def _checked(source: Source, number: int, columns: Mapping[str, str] | None) -> 
     try:
         frame = source.frame.select(naming.exprs.values()).collect()
     except READ_FAILURES as error:
-        from .ingest.sources.explain import explain
+        from .ingest.sources.formats import explain
 
         raise explain(source, error) from error
     if "score" in frame.columns:

@@ -363,7 +363,7 @@ def _add_analyses(result: Result, options: Options) -> None:
     if result.plan.does.judge:
         _add_human_labels(result, options)
     if options.spread is not None:
-        from .statistics.spread import add_spread
+        from .statistics.tests import add_spread
 
         step("comparing groups")
         add_spread(result, options)

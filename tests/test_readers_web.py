@@ -21,7 +21,7 @@ from web_server import _Handler, web_server
 
 import evalengine as ee
 from evalengine.ingest.files import Source
-from evalengine.ingest.sources.explain import explain
+from evalengine.ingest.sources.formats import explain
 
 ROWS = pl.DataFrame(
     {"datum_id": range(300), "actual": [i % 3 for i in range(300)],

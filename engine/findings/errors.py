@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import msgspec
 import polars as pl
 
-from ..atomic import guarding, refuse
+from ..atomic import guarding, refuse, whole_file, written
 from ..evaluation import planner
 from ..evaluation.paging import losses_of, worst
 from ..evaluation.summary import judged_of
+from ..ingest.geometry import CORNER_NAMES
 from ..ingest.infer import recognise
 from ..ingest.opening import Tables
-from ..ingest.problems import count_of
+from ..ingest.problems import count_of, listing
 from ..ingest.sources.tables import open_source
 from ..progress import Progress, reports_progress, step
 from ..report.text import number
@@ -34,7 +36,7 @@ from ..run import (
     tallied_of,
 )
 from ..schemas.contract import DATUM_TABLE
-from ..schemas.errors import ResultError, invalid, unknown
+from ..schemas.errors import InputError, ResultError, invalid, unknown
 from ..schemas.named import Named
 from ..schemas.option_values import make_options
 from ..schemas.options import Options
@@ -90,13 +92,11 @@ class FoundErrors(FindingResult, eq=False):
             ResultError: there are no rows; the message gives the reason.
             InputError: image sizes that the format needs are unknown.
         """
-        from ..exports.review import write
-
         refuse(path, self.inputs)
         if self.rows is None:
             raise ResultError(f"there are no rows to plot: {self.rowless}.", code="not_kept")
         images = None if self._images is None else self._images()
-        return write(self.rows, images, form, path)
+        return _write_tasks(self.rows, images, form, path)
 
     def _heading(self) -> str:
         if not len(self):
@@ -282,3 +282,205 @@ def _images(tables: Tables, options: Options) -> pl.DataFrame | None:
     schema = rows.collect_schema()
     exprs = dict(recognise(schema, DATUM_TABLE, options.columns).exprs)
     return rows.select(exprs[name].alias(name) for name in _TOLD if name in exprs).collect()
+
+
+# Errors as tasks for image annotation tools. File formats: https://labelstud.io/guide/predictions,
+# CVAT for images 1.1 (https://docs.cvat.ai/docs/manual/advanced/xml_format), and COCO ground truths
+# with additional attributes, which FiftyOne's COCODetectionDataset and CVAT read.
+
+_ABOUT = ("error", "iou", "annotation_label", "annotation_id", "prediction_row")
+"""Attributes of a region in addition to label and score."""
+
+
+class _Region(NamedTuple):
+    """Box to review.
+
+    Attributes:
+        box: left, top, right and bottom in pixels.
+        score: None for missed ground truths.
+    """
+
+    label: str
+    box: tuple[float, float, float, float]
+    score: float | None
+    about: dict[str, Any]
+
+
+class _Image(NamedTuple):
+    """Image with its regions.
+
+    Attributes:
+        width: in pixels; None if unknown.
+        height: in pixels; None if unknown.
+        regions: in the order of the rows.
+    """
+
+    name: str
+    width: int | None
+    height: int | None
+    datum_id: Any
+    regions: list[_Region]
+
+
+def _write_tasks(
+    rows: pl.DataFrame, images: pl.DataFrame | None, form: str, path: str | Path
+) -> int:
+    """Write rows of errors as tasks, one per image with errors, in the order of their first row.
+
+    Wrong predictions are shown with their predicted boxes, missed ground truths with theirs. The
+    file is written atomically.
+
+    Args:
+        rows: rows of the ``errors`` frame.
+        images: one row per datum: ``datum_id``, ``width`` and ``height`` in pixels, ``file_name``;
+            or None. The id replaces a missing name.
+        form: one of :data:`_TASK_FORMATS`.
+
+    Raises:
+        OptionError: no such format.
+        InputError: missing image sizes that the format needs, or rows of video frames.
+    """
+    if form not in _TASK_FORMATS:
+        raise unknown("form", form, _TASK_FORMATS)
+    if "frame" in rows.columns:
+        raise InputError(
+            f"{form} shows images, and these rows are of frames of sequences, whose files no table"
+            " names. List them as a table."
+        )
+    make, sized = _TASK_FORMATS[form]
+    tasks = list(_review_images(rows, images))
+    lacking = [one.datum_id for one in tasks if not one.width or not one.height]
+    if sized and lacking:
+        raise InputError(
+            f"{form} needs the size of each image; it is unknown of"
+            f" {count_of(len(lacking), 'image')}: {listing(lacking[:3])}. Give a table with the"
+            f" columns datum_id, width, height and file_name in {option('datums')}.",
+            code="image_size_missing",
+            count=len(lacking),
+        )
+    with written(path), whole_file(path, sweeps=True) as file:
+        file.write(make(tasks))
+    return len(tasks)
+
+
+def _review_images(rows: pl.DataFrame, images: pl.DataFrame | None) -> Iterator[_Image]:
+    images_by_id: dict[Any, dict[str, Any]] = {}
+    if images is not None:
+        images_by_id = {str(row["datum_id"]): row for row in images.iter_rows(named=True)}
+    for (datum,), group in rows.group_by("datum_id", maintain_order=True):
+        image = images_by_id.get(str(datum), {})
+        width, height = (
+            None if image.get(name) is None else round(image[name]) for name in ("width", "height")
+        )
+        regions = []
+        for row in group.iter_rows(named=True):
+            before = "annotation_" if row["xmin"] is None else ""
+            left, top, right, bottom = (row[before + name] for name in CORNER_NAMES)
+            about = {name: row[name] for name in _ABOUT if row[name] is not None}
+            box = left, top, right, bottom
+            regions.append(_Region(str(row["label_value"]), box, row["score"], about))
+        yield _Image(str(image.get("file_name") or datum), width, height, datum, regions)
+
+
+def _label_studio(images: list[_Image]) -> bytes:
+    tasks = [
+        {
+            "data": {"image": image.name, "datum_id": image.datum_id},
+            "predictions": [
+                {
+                    "model_version": "evalengine errors",
+                    "result": [_rectangle(i, one, image) for i, one in enumerate(image.regions)],
+                }
+            ],
+        }
+        for image in images
+    ]
+    return msgspec.json.encode(tasks)
+
+
+def _rectangle(number: int, region: _Region, image: _Image) -> dict[str, Any]:
+    assert image.width is not None
+    assert image.height is not None
+    left, top, right, bottom = region.box
+    message = ", ".join(f"{name} {value}" for name, value in region.about.items())
+    task: dict[str, Any] = {
+        "id": f"error-{number}",
+        "type": "rectanglelabels",
+        "from_name": "label",
+        "to_name": "image",
+        "original_width": image.width,
+        "original_height": image.height,
+        "image_rotation": 0,
+        "value": {
+            "x": 100 * left / image.width,
+            "y": 100 * top / image.height,
+            "width": 100 * (right - left) / image.width,
+            "height": 100 * (bottom - top) / image.height,
+            "rotation": 0,
+            "rectanglelabels": [region.label],
+        },
+        "meta": {"text": [message]},
+    }
+    return task if region.score is None else {**task, "score": region.score}
+
+
+def _cvat(images: list[_Image]) -> bytes:
+    root = Element("annotations")
+    SubElement(root, "version").text = "1.1"
+    for position, image in enumerate(images):
+        size = {"width": str(image.width), "height": str(image.height)}
+        one = SubElement(root, "image", {"id": str(position), "name": image.name, **size})
+        for region in image.regions:
+            places = zip(("xtl", "ytl", "xbr", "ybr"), map(repr, region.box), strict=True)
+            plain = {"source": "auto", "occluded": "0", **dict(places), "z_order": "0"}
+            box = SubElement(one, "box", {"label": region.label, **plain})
+            scored = {} if region.score is None else {"score": region.score}
+            for name, value in (region.about | scored).items():
+                SubElement(box, "attribute", {"name": name}).text = str(value)
+    indent(root)
+    return tostring(root, encoding="utf-8", xml_declaration=True)
+
+
+def _coco(images: list[_Image]) -> bytes:
+    names = sorted({region.label for image in images for region in image.regions})
+    categories = {name: place for place, name in enumerate(names, 1)}
+    annotations: list[dict[str, Any]] = []
+    for image_id, image in enumerate(images, 1):
+        for region in image.regions:
+            left, top, right, bottom = region.box
+            width, height = right - left, bottom - top
+            annotations.append(
+                {
+                    "id": len(annotations) + 1,
+                    "image_id": image_id,
+                    "category_id": categories[region.label],
+                    "bbox": [left, top, width, height],
+                    "area": width * height,
+                    "iscrowd": 0,
+                    **region.about,
+                    **({} if region.score is None else {"score": region.score}),
+                }
+            )
+    return msgspec.json.encode(
+        {
+            "images": [
+                {
+                    "id": image_id,
+                    "file_name": image.name,
+                    "datum_id": image.datum_id,
+                    **({"width": image.width, "height": image.height} if image.width else {}),
+                }
+                for image_id, image in enumerate(images, 1)
+            ],
+            "categories": [{"id": place, "name": name} for name, place in categories.items()],
+            "annotations": annotations,
+        }
+    )
+
+
+_TASK_FORMATS: dict[str, tuple[Callable[[list[_Image]], bytes], bool]] = {
+    "label-studio": (_label_studio, True),
+    "cvat": (_cvat, True),
+    "coco": (_coco, False),
+}
+"""Format -> writer, and whether it needs image sizes."""

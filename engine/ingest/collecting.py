@@ -8,7 +8,7 @@ import msgspec
 import polars as pl
 
 from evalengine.ingest.sources.coco import plainly
-from evalengine.ingest.sources.explain import explain
+from evalengine.ingest.sources.formats import explain
 from evalengine.ingest.sources.scanning import scan
 from evalengine.ingest.sources.tables import READ_FAILURES
 from evalengine.schemas.contract import Table

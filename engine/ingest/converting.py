@@ -22,7 +22,8 @@ from evalengine.schemas.options import Options
 from evalengine.schemas.tables import TABLES as TABLE_CONTRACTS
 from evalengine.schemas.wording import in_python, option
 
-from .annotations.registry import get, look_at, open_annotations
+from .annotations.format import look_at
+from .annotations.registry import get, open_annotations
 from .annotations.tracks import FORMS, KIND, track_files
 from .files import Source, write_files
 from .infer import recognise

@@ -879,7 +879,8 @@ def _nothing_tracked(predictions: Any, truths: Any) -> Any:
     path, of_truths = os.fspath(predictions), os.fspath(truths)
     if not _holds_nothing(path):
         return predictions
-    from .annotations.registry import look_at, open_annotations, recognised
+    from .annotations.format import look_at
+    from .annotations.registry import open_annotations, recognised
 
     match, look = recognised([of_truths]), look_at([path])
     if match is None or look is None:

@@ -63,7 +63,7 @@ from .relabel import named_classes
 from .rules import columns, values
 from .shapes import maybe_scores
 from .slices import SlicePlan, plan_slices
-from .sources.explain import explain
+from .sources.formats import explain
 from .sources.json_rows import EXACT, rounded_words
 from .sources.scanning import scan
 from .sources.tables import READ_FAILURES, open_source, schema_of

@@ -17,7 +17,7 @@ from .both_sides import LABEL_COLUMNS
 from .files import Source
 from .problems import Note, count_of, listing
 from .recognise import Side
-from .sources.explain import explain
+from .sources.formats import explain
 from .sources.table_formats import Names, of_schema
 from .sources.tables import READ_FAILURES, local_path, open_source
 

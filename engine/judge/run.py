@@ -20,7 +20,7 @@ from ..ingest.problems import Problem, count_of, listing, refuse
 from ..ingest.recognise import Naming
 from ..ingest.shapes import SHAPES
 from ..ingest.slices import split
-from ..ingest.sources.explain import explain
+from ..ingest.sources.formats import explain
 from ..ingest.sources.tables import READ_FAILURES, open_source, schema_of
 from ..schemas.contract import Table
 from ..schemas.errors import InputError, JudgeError, did_you_mean

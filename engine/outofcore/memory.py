@@ -32,7 +32,7 @@ from ..executors.processes import LEAST_SHARE, shared
 from ..ingest.collecting import Prepared
 from ..ingest.opening import Inputs
 from ..ingest.problems import Note, count_of
-from ..ingest.sources.explain import explain
+from ..ingest.sources.formats import explain
 from ..ingest.sources.tables import READ_FAILURES
 from ..kernels.folder import own_group
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE

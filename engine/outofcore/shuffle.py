@@ -29,7 +29,7 @@ from ..ingest.ids import dealt
 from ..ingest.problems import Note
 from ..ingest.recognise import Side
 from ..ingest.slices import SlicePlan
-from ..ingest.sources.explain import explain
+from ..ingest.sources.formats import explain
 from ..ingest.sources.scanning import scan
 from ..ingest.sources.tables import READ_FAILURES
 from ..ingest.where import Condition

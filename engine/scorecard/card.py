@@ -637,10 +637,10 @@ class Scorecard:
         return as_text(self)
 
     def _repr_html_(self) -> str:
-        from ..report.notebook import as_html
+        from ..report.show import in_notebook
 
         refuse_cut_off()
-        return as_html(self)
+        return in_notebook(self)
 
 
 def load(directory: str | Path) -> Any:

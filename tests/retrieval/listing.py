@@ -10,8 +10,8 @@ import numpy as np
 from evalengine import Options, dialects
 from evalengine.executors import Threads
 from evalengine.metrics import measures
-from evalengine.tasks.retrieval.by_id import Lists, Ties
 from evalengine.tasks.retrieval.dialects import USUAL, Settings
+from evalengine.tasks.retrieval.ranked import Lists, Ties
 
 Scores = dict[str, dict[str, float]]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from oracles.retrieval import every_value
 from retrieval.listing import every_measure, lists_of, ranking, settings, without_options
 
-from evalengine.tasks.retrieval.by_id import Lists
+from evalengine.tasks.retrieval.ranked import Lists
 
 RELEVANCES = st.sampled_from([-2.0, -1.0, 0.0, 0.0, 1.0, 1.0, 2.0, 3.0, 0.5])
 DOCUMENTS = [f"d{i}" for i in range(9)]

@@ -16,8 +16,8 @@ from retrieval.listing import Scores, lists_of, settings
 import evalengine as ee
 from evalengine.executors import Threads
 from evalengine.kernels import retrieval
-from evalengine.tasks.retrieval import by_id
-from evalengine.tasks.retrieval.by_id import Lists, Side, judged_side, meet_ids
+from evalengine.tasks.retrieval import ranked
+from evalengine.tasks.retrieval.ranked import Lists, Side, judged_side, meet_ids
 
 DOCUMENTS = [f"d{i}" for i in range(12)]
 RUN = st.dictionaries(st.sampled_from(DOCUMENTS), st.integers(0, 3).map(float), min_size=1)
@@ -61,7 +61,7 @@ def test_lists_equal_those_of_dictionaries(
     matched = meet_ids(ours, theirs, names, Threads(1))
     if judged:
         matched = meet_ids(judged_side(matched), theirs, names, Threads(1))
-    lists = by_id.lists_of(matched, settings(), ascending=ascending)
+    lists = ranked.lists_of(matched, settings(), ascending=ascending)
     same(lists, lists_of(run, qrels, ascending=ascending, judged_only=judged))
 
 
@@ -72,7 +72,7 @@ def test_ranks_of_ties(queries: list, seed: int) -> None:
     qrels = {f"q{i}": judgments for i, (_, judgments) in enumerate(queries)}
     ours, theirs = sides(run, qrels, np.random.default_rng(seed))
     matched = meet_ids(ours, theirs, pl.Series(list(run)), Threads(1))
-    lists = by_id.lists_of(matched, settings(ties="average"))
+    lists = ranked.lists_of(matched, settings(ties="average"))
     expected = lists_of(run, qrels, averaged=True)
     assert lists.ties is not None
     assert expected.ties is not None
@@ -119,10 +119,10 @@ def test_hash_collisions_do_not_change_results(
         calls.append(len(ids))
         return ids.str.len_chars().cast(pl.UInt64).to_numpy() % 2
 
-    monkeypatch.setattr(by_id, "_hashed", weak)
+    monkeypatch.setattr(ranked, "_hashed", weak)
     matched = meet_ids(ours, theirs, pl.Series(list(run)), Threads(2))
     assert calls
-    same(by_id.lists_of(matched, settings()), lists_of(run, qrels))
+    same(ranked.lists_of(matched, settings()), lists_of(run, qrels))
 
 
 def test_a_repeated_document_is_refused() -> None:

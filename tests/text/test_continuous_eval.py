@@ -15,7 +15,7 @@ from refusals import refused
 from rouge import Rouge
 from text.scoring import score, values
 
-from evalengine.tasks.text.tokenizers import FUNCTION_WORDS
+from evalengine.tasks.text.pairs import FUNCTION_WORDS
 
 DIALECT = "continuous-eval"
 CORRECTNESS = {

@@ -14,7 +14,7 @@ from late import Late
 from text.scoring import score, values
 
 from evalengine.kernels.language import words_and_syllables
-from evalengine.tasks.text.tokenizers import codes_needed, regex_kinds
+from evalengine.tasks.text.pairs import codes_needed, regex_kinds
 
 nltk_tokenize = Late("nltk.tokenize")
 

@@ -11,7 +11,7 @@ from refusals import noted, refused
 from text.scoring import score, values
 
 import evalengine as ee
-from evalengine.tasks.text.tokenizers import FUNCTION_WORDS
+from evalengine.tasks.text.pairs import FUNCTION_WORDS
 
 OURS, THEIRS = ["The cat sat, the end."], [["A cat SAT down"]]
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...geometry.columns import offsets_of
 from ...metrics import measures
 from ...schemas.errors import InputError, OptionError
-from ...tasks.text.metrics.rouge import WORDS, Words, rouge
+from ...tasks.text.metrics.ngrams import ROUGE_WORDS, Words, rouge
 from ...tasks.text.pairs import Pairs, Tokens
 from ..arrays import pairs_of, settings_of, workers_for
 from .scoring import Score
@@ -127,7 +127,7 @@ class RougeScorer:
         workers = workers_for(pairs)
         sentences = self._sentences
         if self._tokenize is not None:
-            pairs.made[WORDS] = self._cut(pairs, lambda text: [text])
+            pairs.made[ROUGE_WORDS] = self._cut(pairs, lambda text: [text])
             sentences = sentences or _lines
         by_sentence = pairs
         if sentences is not None and _SUMMARY in self.rouge_types:
@@ -143,7 +143,7 @@ class RougeScorer:
     def _in_sentences(self, pairs: Pairs, sentences: Callable[[str], list[str]]) -> Pairs:
         """The texts with a sentence a line; or with the tokens of each sentence."""
         if self._tokenize is not None:
-            words = {WORDS: self._cut(pairs, sentences)}
+            words = {ROUGE_WORDS: self._cut(pairs, sentences)}
             return Pairs(pairs.candidates, pairs.references, pairs.start, words)
         ours, theirs = (
             ["\n".join(one.replace("\n", " ") for one in sentences(text)) for text in texts]

@@ -18,8 +18,7 @@ from ...schemas.arrays import Array
 from ...schemas.errors import InputError, OptionError, invalid
 from ...tasks.text.dialects import MOST_ORDERS
 from ...tasks.text.metrics.ngrams import chrf, of_characters, of_words, sentence_counts
-from ...tasks.text.pairs import Pairs, Texts, best_reference
-from ...tasks.text.tokenizers import TOKENIZERS
+from ...tasks.text.pairs import TOKENIZERS, Pairs, Texts, best_reference
 from ..arrays import pairs_of, settings_of, workers_for
 
 # Results of sacrebleu's metrics: number, components, printed form.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import gzip
 import io
 import math
@@ -20,10 +21,10 @@ import polars as pl
 from ...schemas.arrays import Array
 from ...schemas.contract import words
 from ...schemas.errors import ReadError
-from ..files import Room, Source, unreadable
+from ..files import Room, Source, by_extension, files_below, unreadable
 from ..geometry import CORNER_NAMES
 from ..problems import Note, count_of
-from .titles import PACKED, TITLES
+from .titles import PACKED, TITLES, may_be_annotations
 
 # Interface of annotation formats.
 
@@ -40,6 +41,7 @@ IMAGES: dict[str, Any] = {
     "height": pl.Int64,
 }
 """Schema of images."""
+_TABLES = ("parquet", "ipc", "ipc_stream", "ndjson")
 NAMELESS = "classes_without_names"
 """Kind of the note that no file names the classes of a side."""
 
@@ -148,6 +150,29 @@ class Format(msgspec.Struct, frozen=True):
     def title(self) -> str:
         """Display name."""
         return TITLES[self.name]
+
+
+def look_at(paths: list[str]) -> Look | None:
+    """Return the files of paths that may be annotations; None for tables and missing paths."""
+    description = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
+    paths = [os.path.expanduser(path.removeprefix("file://")) for path in paths]
+    if len(paths) == 1 and os.path.isdir(paths[0]):
+        files = (*files_below(paths[0]),)
+        tables = any(by_extension(name) in _TABLES for name in files)
+        if tables or not any(map(may_be_annotations, files)):
+            return None
+        return Look(description, paths[0], files)
+    if not all(map(may_be_annotations, paths)):
+        return None
+    matches = [
+        [path] if os.path.isfile(path) else sorted(glob.glob(path, recursive=True))
+        for path in paths
+    ]
+    files = tuple(file for of_path in matches for file in of_path if os.path.isfile(file))
+    if not files:
+        return None
+    folders = [os.path.dirname(os.path.abspath(file)) for file in files]
+    return Look(description, os.path.commonpath(folders), files)
 
 
 def head_of(file: str, size: int = _HEAD) -> bytes:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import glob
-import os
-
 import msgspec
 import polars as pl
 
-from evalengine.ingest.files import Source, by_extension, files_below
+from evalengine.ingest.files import Source
 from evalengine.ingest.problems import Note, count_of
 from evalengine.schemas.errors import unknown
 
 from .cvat import CVAT
-from .format import Format, Look, Other
+from .format import Format, Look, Other, look_at
 from .label_studio import LABEL_STUDIO
 from .labelme import LABELME
 from .open_images import OPEN_IMAGES
@@ -26,7 +23,7 @@ from .plain_boxes import (
     VISDRONE,
     VISDRONE_TRACKS,
 )
-from .titles import TITLES, may_be_annotations
+from .titles import TITLES
 from .tracks import MOT, MOTS
 from .voc import VOC
 from .yolo import YOLO
@@ -51,8 +48,6 @@ _ALL = (
 FORMATS = {name: next(one for one in _ALL if one.name == name) for name in TITLES}
 """By name, in the order in which they are tried."""
 
-_TABLES = ("parquet", "ipc", "ipc_stream", "ndjson")
-
 
 def get(name: str) -> Format:
     """Return a format by name."""
@@ -70,29 +65,6 @@ def recognised(
         return None
     look.other, look.box_format = other, box_format
     return next(((format_, look) for format_ in FORMATS.values() if format_.detect(look)), None)
-
-
-def look_at(paths: list[str]) -> Look | None:
-    """Return the files of paths that may be annotations; None for tables and missing paths."""
-    description = paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
-    paths = [os.path.expanduser(path.removeprefix("file://")) for path in paths]
-    if len(paths) == 1 and os.path.isdir(paths[0]):
-        files = (*files_below(paths[0]),)
-        tables = any(by_extension(name) in _TABLES for name in files)
-        if tables or not any(map(may_be_annotations, files)):
-            return None
-        return Look(description, paths[0], files)
-    if not all(map(may_be_annotations, paths)):
-        return None
-    matches = [
-        [path] if os.path.isfile(path) else sorted(glob.glob(path, recursive=True))
-        for path in paths
-    ]
-    files = tuple(file for of_path in matches for file in of_path if os.path.isfile(file))
-    if not files:
-        return None
-    folders = [os.path.dirname(os.path.abspath(file)) for file in files]
-    return Look(description, os.path.commonpath(folders), files)
 
 
 def open_annotations(format_: Format, look: Look) -> Source:

@@ -36,10 +36,8 @@ from .coco_videos import (
     read_video_results,
     read_videos,
 )
-from .explain import mixed_flags
-from .formats import HEAD_OF_LINES, refuse_repeated_keys
-from .json_rows import UNREADABLE, is_nested, malformed, read_mapping
-from .json_text import scan_lines
+from .formats import HEAD_OF_LINES, mixed_flags, refuse_repeated_keys
+from .json_rows import UNREADABLE, is_nested, malformed, read_mapping, scan_lines
 from .objects import frame_of_rows, misfit_of
 
 # ActivityNet.
@@ -275,7 +273,7 @@ def _shallow(name: str) -> Iterator[None]:
 
 
 def _mixed(files: list[str], sources: list[Source], description: str) -> str:
-    from .explain import difference
+    from .formats import difference
 
     first = sources[0].frame.collect_schema()
     for file, source in zip(files, sources, strict=True):

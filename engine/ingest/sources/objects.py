@@ -486,7 +486,7 @@ def misfit_of(
     Args:
         pandas: whether the columns are those of a pandas frame, in which texts are no numbers.
     """
-    from .json_text import WRITE_TEXT, first_misfit
+    from .json_rows import WRITE_TEXT, first_misfit
 
     for name, values in columns.items():
 
@@ -795,7 +795,7 @@ def _of_pandas(frame: Any) -> pl.DataFrame:
     try:
         return pl.from_pandas(frame)
     except Exception:
-        from .json_text import column_of_calls
+        from .json_rows import column_of_calls
 
         calls = {}
         for name, values in _object_columns(frame).items():
@@ -885,7 +885,7 @@ def _column(values: Any, name: Any = "") -> Any:
     if kinds == {int, float}:
         return pl.Series(values, dtype=pl.Float64)
     if any(issubclass(kind, (list, tuple, Mapping)) for kind in kinds):
-        from .json_text import column_of_calls
+        from .json_rows import column_of_calls
 
         if (calls := column_of_calls(str(name), values)) is not None:
             return calls

@@ -741,6 +741,6 @@ def _scan(
             streams = [stream.with_columns(pl.lit(one).alias(path)) for one, stream in pairs]
         return pl.concat([stream.lazy() for stream in streams])
     assert format_ == "ndjson", format_  # others have separate readers
-    from .json_text import scan_lines
+    from .json_rows import scan_lines
 
     return scan_lines(paths, storage_options, path, remote=remote)

@@ -34,7 +34,7 @@ from ..files import (
 )
 from ..problems import Note
 from . import formats
-from .explain import explain
+from .formats import explain
 from .objects import COLUMNS, open_object
 from .scanning import expand, is_remote, looks_wild, note_unread, partitions_of, scan
 from .table_formats import open_table

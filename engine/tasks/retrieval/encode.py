@@ -31,8 +31,8 @@ from ..encoding import (
     table_datums,
     truth_of_texts,
 )
-from .by_id import LaidOut, Lists, Side, judged_side, lists_of, meet_ids
 from .dialects import MATCHES, SENTENCES, Settings
+from .ranked import LaidOut, Lists, Side, judged_side, lists_of, meet_ids
 
 # Texts matched by a rule: relevance of retrieved texts, and golds they match.
 

@@ -42,11 +42,10 @@ from ..task import (
     Unanswered,
     any_of,
 )
-from .by_id import Lists
 from .dialects import MATCHES, SENTENCES, Settings
 from .encode import Batch, encode_batch, holds_texts, needs_all_rows
 from .metrics.gains import gains_of, refuse_endless
-from .ranked import WHOLE, levels_of, log_weights
+from .ranked import WHOLE, Lists, levels_of, log_weights
 
 # Bounds of measures over every way to judge the retrieved but unjudged documents.
 #

@@ -19,8 +19,18 @@ from ....kernels.retrieval import (
 from ....metrics.averages import MEANS, geometric_of, mean_of, sum_of
 from ....metrics.registry import Metric
 from ....schemas.arrays import Array
-from ..by_id import count
-from ..ranked import ABOVE_ZERO, CUT, LEVELS, TREC, Measure, Ranked, log_weights, metric, ratio
+from ..ranked import (
+    ABOVE_ZERO,
+    CUT,
+    LEVELS,
+    TREC,
+    Measure,
+    Ranked,
+    count,
+    log_weights,
+    metric,
+    ratio,
+)
 
 # Precision, recall and related ones, at cut-offs.
 

@@ -12,9 +12,19 @@ from ....kernels.retrieval import cascade, gain_costs, ndcg_means, rank_sums
 from ....schemas.arrays import Array
 from ....schemas.errors import InputError
 from ....schemas.wording import option
-from ..by_id import Lists, count
 from ..dialects import Settings
-from ..ranked import ABOVE_ZERO, CUT, LEVELS, Ranked, Weights, log_weights, metric, ratio
+from ..ranked import (
+    ABOVE_ZERO,
+    CUT,
+    LEVELS,
+    Lists,
+    Ranked,
+    Weights,
+    count,
+    log_weights,
+    metric,
+    ratio,
+)
 
 GAINS = ("gains", "discount", "ideal")
 """Parameters of a metric of graded relevance."""

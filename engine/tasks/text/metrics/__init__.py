@@ -1,6 +1,6 @@
 """Metrics of the task, a family a module."""
 
-MODULES = ("rouge", "ngrams", "overlap")
+MODULES = ("ngrams", "overlap")
 """Modules that define ``METRICS``, in their order."""
 
 SYMBOLS = {

@@ -20,19 +20,22 @@ from ....schemas.tuning import tuning
 from ...encoding import sentences_of
 from ..dialects import DIALECTS
 from ..encode import Vectors
-from ..pairs import Pairs, Texts, Values, best_reference, metric
-from ..tokenizers import (
+from ..pairs import (
     BETWEEN,
     FUNCTION_WORDS,
     PUNCTUATION,
     SPACES,
+    Pairs,
+    Texts,
+    Values,
+    best_reference,
     codes_needed,
     content_words,
+    metric,
     regex_kinds,
     spaced_words,
 )
-from .ngrams import bleu, sentence_counts
-from .rouge import sequence_scores
+from .ngrams import bleu, sentence_counts, sequence_scores
 
 # Exact match and overlap of tokens, after SQuAD's normalisation or of content words.
 
