@@ -275,12 +275,12 @@ def warmup(task: Task | None = None) -> None:
     Raises:
         OptionError: no task of that name.
     """
-    wanted = tasks.NAMES if task is None else (task,)
-    runs = [(name, run) for name in wanted for run in tasks.get(name).samples()]
+    requested = tasks.NAMES if task is None else (task,)
+    runs = [(name, run) for name in requested for run in tasks.get(name).samples()]
     from .kernels import warm  # with NumPy, which asking for help does without
 
     warm.inputs()
-    for name in wanted:
+    for name in requested:
         for kernels in tasks.get(name).warm:
             getattr(warm, kernels)()
     for name, (predictions, ground_truths, named) in runs:

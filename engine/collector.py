@@ -522,7 +522,7 @@ class Collector:
                     value="options",
                 )
             for name in ("ground_truths", "datums", "labels"):
-                if not _alike(getattr(self, name), getattr(other, name)):
+                if not _same(getattr(self, name), getattr(other, name)):
                     raise InputError(
                         f"merge: the other collector has other {name}.",
                         code="collectors_differ",
@@ -706,7 +706,7 @@ def _by_id(frame: pl.LazyFrame, names: pl.DataFrame) -> pl.LazyFrame:
     return joined.drop("datum_id").rename({"id": "datum_id"})
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _same(one: Any, other: Any) -> bool:
     """Return whether two given tables are the same, also as copies in other processes."""
     if one is other or (isinstance(one, (str, Path)) and one == other):
         return True

@@ -175,8 +175,8 @@ def compare(
     unread = [name for name in _UNREAD if getattr(chosen, name) is not None]
     chosen = chosen.replace(**dict.fromkeys(unread, None))
     chosen = chosen if chosen.drawn else chosen.replace(intervals=LEVEL)
-    asked = parse_intervals(chosen)
-    assert asked is not None
+    intervals = parse_intervals(chosen)
+    assert intervals is not None
     called = _names(runs, names)
     if all(map(is_scored, runs)):
         refuse_tables(tables)
@@ -213,7 +213,7 @@ def compare(
                 f" truths as {way}."
             ) from None
     tallied = {name: tallied_of(name, card) for name, card in cards.items()}
-    for name, source in _named_alike(dict(zip(called, runs, strict=True)), tallied, tables).items():
+    for name, source in _same_names(dict(zip(called, runs, strict=True)), tallied, tables).items():
         own_fields = fields[called.index(name)]
         named_tables = msgspec.structs.replace(tables, predictions=source)
         cards[name] = card_of_run(named_tables, chosen.replace(**own_fields), settable=FIELDS)
@@ -224,7 +224,7 @@ def compare(
     cluster = _cluster(cards, chosen, test)
     if cluster != chosen.cluster:
         chosen = chosen.replace(cluster=cluster)
-        asked = msgspec.structs.replace(asked, cluster=cluster)
+        intervals = msgspec.structs.replace(intervals, cluster=cluster)
     skipped += _metrics_of_some(tallied)
     tallied = _same_metrics(tallied, chosen)
     by, notes = _same_slices(tallied, chosen)
@@ -232,7 +232,7 @@ def compare(
         f"{option(name)} is not read: runs are compared by their own numbers." for name in unread
     ]
     notes += skipped
-    tallied = {name: with_keys(run, asked.cluster, by, name) for name, run in tallied.items()}
+    tallied = {name: with_keys(run, intervals.cluster, by, name) for name, run in tallied.items()}
     more_notes, warnings = ([], []) if predictions is not None else _same_truth(cards, tallied)
     notes += more_notes
     notes += _other_weights(tallied)
@@ -245,7 +245,7 @@ def compare(
     step("drawing")
     compared = compare_runs(
         tallied,
-        asked,
+        intervals,
         directions=directions,
         common=common,
         adjust=adjust,
@@ -254,13 +254,13 @@ def compare(
         models=models,
     )
     if own:
-        own = {name: with_keys(run, asked.cluster, by, name) for name, run in own.items()}
+        own = {name: with_keys(run, intervals.cluster, by, name) for name, run in own.items()}
         first_own = next(iter(own.values())).plan
         ways = {metric.name: _better(first_own, metric) for metric in first_own.metrics}
         directions |= ways
-        more_found = compare_runs(
+        own_differences = compare_runs(
             own,
-            asked,
+            intervals,
             directions=ways,
             common=common,
             adjust=adjust,
@@ -268,13 +268,13 @@ def compare(
             missing=missing,
             models=models,
         )
-        compared = with_own(compared, more_found, adjust)
-    notes += notes_of(compared, asked, adjust, drawn=TESTS[test] is None and models is None)
+        compared = with_own(compared, own_differences, adjust)
+    notes += notes_of(compared, intervals, adjust, drawn=TESTS[test] is None and models is None)
     if models is not None:
-        shown = ", ".join(f"{name} {len(of_model)}" for name, of_model in models.items())
+        model_counts = ", ".join(f"{name} {len(of_model)}" for name, of_model in models.items())
         notes.append(
-            f"averages of replicates ({shown}) are compared; intervals and p are over replicates"
-            " and datums."
+            f"averages of replicates ({model_counts}) are compared; intervals and p are over"
+            " replicates and datums."
         )
     warnings += [
         f"{one} and {other} agree in every number and every resample: is one run given twice?"
@@ -286,8 +286,8 @@ def compare(
     gap_notes, withheld = _gaps(compared.differences, missing)
     notes += gap_notes
     warnings += withheld
-    lacking, many = _lacking(cards, tallied, compared, common=common)
-    (warnings if many else notes).extend(lacking)
+    missing_messages, many = _missing_datums(cards, tallied, compared, common=common)
+    (warnings if many else notes).extend(missing_messages)
     merged = _merged_notes(
         {
             name: [note for note in card.notes if note not in card.warnings]
@@ -373,7 +373,7 @@ _MOST = 0.5
 """Share that any run may have."""
 
 
-def _lacking(
+def _missing_datums(
     cards: Mapping[str, Scorecard],
     runs: Mapping[str, Tallied],
     comparison: Compared,
@@ -384,24 +384,24 @@ def _lacking(
     plan = next(iter(runs.values())).plan
     rule = plan.does.unanswered
     if rule is not None and comparison.unanswered:
-        shown = ", ".join(f"{name} {count:,}" for name, count in comparison.unanswered.items())
+        counts = ", ".join(f"{name} {count:,}" for name, count in comparison.unanswered.items())
         return [
             f"only the {count_of(comparison.n, 'datum')} predicted by all runs are compared, since"
-            f" means are over these (missing: {shown}){rule.advice}. Skipping hard datums does not"
+            f" means are over these (missing: {counts}){rule.advice}. Skipping hard datums does not"
             " make a run better."
         ], max(comparison.unanswered.values()) >= MANY * comparison.n
     if rule is not None and rule.leaves(plan.settings):
         return [], False
     inputs = {name: card.run["inputs"].get(PREDICTIONS, {}) for name, card in cards.items()}
-    lacking = {name: facts.get("lacking", 0) for name, facts in inputs.items()}
+    n_missing = {name: facts.get("lacking", 0) for name, facts in inputs.items()}
     n = max(int(card.run.get("datums", 0)) for card in cards.values())
-    spread = max(lacking.values()) - min(lacking.values())
-    if not n or (spread < MANY * n and max(lacking.values()) < _MOST * n):
+    spread = max(n_missing.values()) - min(n_missing.values())
+    if not n or (spread < MANY * n and max(n_missing.values()) < _MOST * n):
         return [], False
-    shown = ", ".join(f"{name} of {count:,}" for name, count in lacking.items())
+    counts = ", ".join(f"{name} of {count:,}" for name, count in n_missing.items())
     keeps = f" {option('common', True)} keeps them, as they have ground truths." if common else ""
     return [
-        f"many of {count_of(n, 'datum')} have no prediction ({shown}), and all that is in them"
+        f"many of {count_of(n, 'datum')} have no prediction ({counts}), and all that is in them"
         f" counts as missed. Are these predictions whole, and of the same split?{keeps}"
     ], True
 
@@ -419,29 +419,29 @@ def margins(
         ResultError: the tallies were not kept.
     """
     options = card.options if card.options.drawn else card.options.replace(intervals=LEVEL)
-    asked = parse_intervals(options)
-    assert asked is not None
+    intervals = parse_intervals(options)
+    assert intervals is not None
     cards = {"the baseline": earlier, "this run": card}
     runs = {name: tallied_of(name, one) for name, one in cards.items()}
     refuse_other_rules(cards)
     runs, own_runs, _ = _own_metrics(runs, options.replace(metrics=None))
     runs = _same_metrics(runs, options.replace(metrics=None))
     first, second = (
-        _narrowed(with_keys(run, asked.cluster, run.plan.options.by, name), metrics, by)
+        _narrowed(with_keys(run, intervals.cluster, run.plan.options.by, name), metrics, by)
         for name, run in runs.items()
     )
     truth_of = first.plan.does.truth
-    alike = len({run.tallies.datums.id.dtype.is_integer() for run in (first, second)}) == 1
-    comparable = alike and truth_of is not None
+    same_kind = len({run.tallies.datums.id.dtype.is_integer() for run in (first, second)}) == 1
+    comparable = same_kind and truth_of is not None
     differing = _differing(first, second, truth_of) if comparable else None
-    result = margins_between(first, second, 0 if differing is None else len(differing), asked)
+    result = margins_between(first, second, 0 if differing is None else len(differing), intervals)
     if not own_runs:
         return result
     one, other = (
-        _narrowed(with_keys(run, asked.cluster, run.plan.options.by, name), metrics, by)
+        _narrowed(with_keys(run, intervals.cluster, run.plan.options.by, name), metrics, by)
         for name, run in own_runs.items()
     )
-    rows = margins_between(one, other, 0, asked).rows
+    rows = margins_between(one, other, 0, intervals).rows
     all_rows = pl.concat([result.rows, rows], how="diagonal_relaxed")
     return msgspec.structs.replace(result, rows=all_rows)
 
@@ -529,7 +529,7 @@ def _models(called: Sequence[str]) -> tuple[dict[str, list[str]] | None, list[st
     return models, names
 
 
-def _named_alike(
+def _same_names(
     runs: Mapping[str, Any], tallied: Mapping[str, Tallied], tables: Tables
 ) -> dict[str, Source]:
     """Return the runs with integer ids of images, with the names that other runs matched by."""
@@ -756,12 +756,12 @@ def _by_column(
                 code="option_missing",
                 option="columns",
             )
-    owners, lone = _owners(table, role, models, schema)
+    owners, unowned = _owners(table, role, models, schema)
     named = {*assigned, *options.by, options.cluster}
-    lone = [one for one in lone if one not in named]
+    unowned = [one for one in unowned if one not in named]
     parts = []
     for model in models:
-        gone = {one for one, of in owners.items() if of != model and one not in named} | {*lone}
+        gone = {one for one, of in owners.items() if of != model and one not in named} | {*unowned}
         frame, mine, fields = source.frame.drop(gone), model, {}
         if table.unpivoted:
             frame, mine = frame.rename({model: role}), role
@@ -769,8 +769,8 @@ def _by_column(
         else:
             fields = {"columns": {**assigned, mine: role}}
         parts.append(_Part(model, msgspec.structs.replace(source, frame=frame), fields))
-    note = f"skipped: columns of none of the compared models: {listing(lone)}."
-    return parts, [note] if lone else []
+    note = f"skipped: columns of none of the compared models: {listing(unowned)}."
+    return parts, [note] if unowned else []
 
 
 _HEAD = 10_000
@@ -803,8 +803,8 @@ def _table_of_models(
             raise
         dtype = source.frame.collect_schema()[first]
         truth = "target" if dtype.is_float() else "actual"
-        alike = [name for name in other_columns if frame.collect_schema()[name] == dtype]
-        way = option("columns", {alike[0] if len(alike) == 1 else "mine": truth})
+        same_dtype = [name for name in other_columns if frame.collect_schema()[name] == dtype]
+        way = option("columns", {same_dtype[0] if len(same_dtype) == 1 else "mine": truth})
         raise InputError(
             f"{option('predictions', list(models))}: the task cannot be inferred from the other"
             f" columns, {listing(other_columns)}. Name the column of true values, such as {way}, or"
@@ -855,7 +855,7 @@ def _owners(
     other_names = {name for column in others for name in (column.name, *column.aliases)} - levels
     other_names |= {role}
     owners = {model: model for model in models}
-    lone = []
+    unowned = []
     plain = [name for name in names if name not in levels]
     for one in names:
         if one in levels:
@@ -865,8 +865,8 @@ def _owners(
                 owners[one] = owner
                 continue
         if one not in owners and (one in levels or one.casefold() in other_names):
-            lone.append(one)
-    return owners, lone
+            unowned.append(one)
+    return owners, unowned
 
 
 REPLICATES = "replicates"
@@ -975,21 +975,21 @@ def _own_metrics(
     every = {name: run.own for name, run in runs.items() if run.own is not None}
     if len(every) < len(runs):
         return dict(runs), {}, options
-    asked: Sequence[str] | None = None
+    requested: Sequence[str] | None = None
     if options.metrics is not None:
         metric_names = {
             name for one in every.values() for name in (m.name for m in one.plan.metrics)
         }
         references = {one.reference: one.name for one in own_metrics.list_own_metrics()}
         names = {name: references.get(name, name) for name in options.metrics}
-        asked = [name for name in names.values() if name in metric_names]
+        requested = [name for name in names.values() if name in metric_names]
         rest = tuple(name for name in names if names[name] not in metric_names)
         options = options.replace(metrics=rest or None)
     shared = [
         metric.name
         for metric in next(iter(every.values())).plan.metrics
         if all(metric.name in (m.name for m in one.plan.metrics) for one in every.values())
-        and (asked is None or metric.name in asked)
+        and (requested is None or metric.name in requested)
     ]
     if not shared:
         return dict(runs), {}, options
@@ -997,7 +997,7 @@ def _own_metrics(
         name: msgspec.structs.replace(one, plan=planner.narrowed(one.plan, shared))
         for name, one in every.items()
     }
-    only = asked is not None and options.metrics is None
+    only = requested is not None and options.metrics is None
     if only or not all(run.plan.metrics for run in runs.values()):
         return own_runs, {}, options
     return dict(runs), own_runs, options
@@ -1028,20 +1028,20 @@ def _same_metrics(runs: Mapping[str, Tallied], options: Options) -> dict[str, Ta
     if options.metrics is not None:
         first = next(iter(runs.values()))
         plan = planner.make_plan(options, first.plan.task)
-        asked = [metric.name for metric in plan.metrics]
+        requested = [metric.name for metric in plan.metrics]
         for run in runs.values():  # skip requested metrics that its tables do not support
             planned = planner.make_plan(run.plan.options, run.plan.task).metrics
             carried = {metric.name for metric in run.plan.metrics}
             unfit = {metric.name for metric in planned} - carried
-            asked = [name for name in asked if name not in unfit or name in shared]
-        lacking = [name for name in asked if name not in shared]
-        if lacking:
+            requested = [name for name in requested if name not in unfit or name in shared]
+        missing = [name for name in requested if name not in shared]
+        if missing:
             raise invalid(
                 "metrics",
-                lacking,
+                missing,
                 f"not all runs have it; {('all have ' + ', '.join(shared) if shared else theirs)}.",
             )
-        shared = asked
+        shared = requested
     if not shared:
         raise InputError(
             f"the runs have no metric in common ({theirs}): score them with the same ones."
@@ -1071,9 +1071,9 @@ def _same_slices(
         return options.by, []
     every = [run.plan.options.by for run in runs.values()]
     shared = tuple(by for by in every[0] if all(by in other for other in every[1:]))
-    lone = sorted({by for some in every for by in some} - set(shared))
-    message = f"slices by {listing(lone)} are skipped: not all runs have them."
-    return shared, [message] if lone else []
+    one_sided = sorted({by for some in every for by in some} - set(shared))
+    message = f"slices by {listing(one_sided)} are skipped: not all runs have them."
+    return shared, [message] if one_sided else []
 
 
 def _same_truth(

@@ -88,9 +88,9 @@ def checked_url(base_url: str) -> str:
         valid = False
     if not valid or any(letter.isspace() or not letter.isprintable() for letter in url):
         # Do not repeat an address that may contain a password.
-        shown = "" if set("@?#") & set(url) else f"={redacted(url, None)!r}"
+        url_text = "" if set("@?#") & set(url) else f"={redacted(url, None)!r}"
         raise OptionError(
-            f"base_url{shown}: no address; write one such as http://localhost:8000/v1.",
+            f"base_url{url_text}: no address; write one such as http://localhost:8000/v1.",
             code="option_value",
             option="base_url",
         )
@@ -909,8 +909,8 @@ class _Source:
             body["dimensions"] = self._embedding.dimensions
         try:
             answer = self._patience.send(
-                lambda: self._client.post(body, lambda found: _read(found, len(batch))),
-                lambda found: (found.tokens, 0),
+                lambda: self._client.post(body, lambda response: _read(response, len(batch))),
+                lambda answer: (answer.tokens, 0),
             )
         except Rejected as error:
             if len(batch) > 1:
@@ -926,10 +926,10 @@ class _Source:
             raise self._stopped(str(error), error.kind) from None
         except GivenUp as error:
             raise self._stopped(str(error), error.last.kind) from None
-        asked, size = self._embedding.dimensions, answer.vectors.shape[1]
-        if asked is not None and size != asked:
+        requested, size = self._embedding.dimensions, answer.vectors.shape[1]
+        if requested is not None and size != requested:
             raise self._stopped(
-                f"it returns vectors of {size} numbers instead of dimensions={asked}. Omit"
+                f"it returns vectors of {size} numbers instead of dimensions={requested}. Omit"
                 " dimensions, or use a model that can shorten its vectors",
                 "wrong_length",
             )

@@ -174,8 +174,8 @@ def _ordered(key: Array, by: Array, document: Array) -> Array | None:
         if bool((np.diff(lists) > 0).all()):
             return None
         size = np.diff(np.append(start, key.size))[place]
-        ends = np.cumsum(size)
-        return np.arange(key.size) + np.repeat(start[place] - (ends - size), size)
+        stops = np.cumsum(size)
+        return np.arange(key.size) + np.repeat(start[place] - (stops - size), size)
     rows = pl.DataFrame({"key": key, "by": by, "document": document})
     order = pl.arg_sort_by("key", "by", "document", descending=[False, False, True])
     return rows.select(order).to_series().to_numpy()
@@ -837,9 +837,9 @@ _WRITERS: dict[str, Callable[[pl.DataFrame, IO[bytes], str], None]] = {
 
 def _named(kind: str, name: str, choices: Mapping[str, _Kind]) -> _Kind:
     """The method or normalisation of a name, whatever its case."""
-    wanted = name.casefold()
+    folded = name.casefold()
     for one in choices.values():
-        if wanted == one.name or wanted in one.aliases:
+        if folded == one.name or folded in one.aliases:
             return one
     raise unknown(kind, name, choices)
 

@@ -248,8 +248,8 @@ def score(
         if frame is None and form in ("csv", "parquet"):
             from ..report.summary import also_made
 
-            if beside := also_made(card, written=out is not None):
-                click.echo(beside, err=True)
+            if extra_frames := also_made(card, written=out is not None):
+                click.echo(extra_frames, err=True)
     if out is not None:
         from ..scorecard.storage import tally_bytes
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Help of commands that take every option: short, or of one task, with the defaults by dialect.
 
 _SHORT = ""
-_ASKED = "evalengine.help"
+_TOPIC = "evalengine.help"
 
 _OWN = {
     "datums": "Names",
@@ -60,10 +60,10 @@ def _answer(ctx: click.Context, param: click.Parameter, value: str | None) -> No
 
     if value is None or ctx.resilient_parsing:
         return
-    asked = value or ctx.params.get("task") or _SHORT
-    if asked not in (_SHORT, ALL, *NAMES):
-        raise click.BadParameter(unknown("task", asked, (*NAMES, ALL)).message, ctx, param)
-    ctx.meta[_ASKED] = asked
+    topic = value or ctx.params.get("task") or _SHORT
+    if topic not in (_SHORT, ALL, *NAMES):
+        raise click.BadParameter(unknown("task", topic, (*NAMES, ALL)).message, ctx, param)
+    ctx.meta[_TOPIC] = topic
     click.echo(ctx.get_help(), color=ctx.color)
     ctx.exit()
 
@@ -75,23 +75,23 @@ def write_options(
     from ..schemas.contract import NAMES
     from ..schemas.options import DECLARED
 
-    asked = ctx.meta.get(_ASKED, _SHORT)
-    shown = () if asked == _SHORT else NAMES if asked == ALL else (asked,)
+    topic = ctx.meta.get(_TOPIC, _SHORT)
+    displayed_tasks = () if topic == _SHORT else NAMES if topic == ALL else (topic,)
     options = {
         param.name: param
         for param in params
         if isinstance(param, click.Option)
-        and (param.name not in DECLARED or _read_by(DECLARED[param.name], shown))
+        and (param.name not in DECLARED or _read_by(DECLARED[param.name], displayed_tasks))
     }
-    for title, names in _sections(list(options), shown):
+    for title, names in _sections(list(options), displayed_tasks):
         rows = [row for name in names if (row := options[name].get_help_record(ctx))]
-        if asked == _SHORT:
+        if topic == _SHORT:
             rows = [(flags, _CLAUSE.sub("", about.rstrip("."))) for flags, about in rows]
         with formatter.section(title):
             formatter.write_dl(rows)
-    if len(shown) == 1:
-        _write_dialects(formatter, asked, options)
-    if asked == _SHORT:
+    if len(displayed_tasks) == 1:
+        _write_dialects(formatter, topic, options)
+    if topic == _SHORT:
         with formatter.section("Options of one task"):
             formatter.write_text(
                 f"{ctx.command_path} {ctx.help_option_names[-1]} TASK shows them, with the defaults"
@@ -125,11 +125,11 @@ def _write_dialects(
     from .. import dialects
 
     standard = dialects.get(task, "standard")
-    usual = {name: _shown(standard, name) for name in options}
+    usual = {name: _default_text(standard, name) for name in options}
     rows = []
     for name in dialects.names(task):
         dialect = dialects.get(task, name)
-        values = {option: _shown(dialect, option) for option in options}
+        values = {option: _default_text(dialect, option) for option in options}
         settings = [
             _written(options[option], value)
             for option, value in values.items()
@@ -150,7 +150,7 @@ def _written(option: click.Option, value: str) -> str:
 _NONE = "none"
 
 
-def _shown(dialect: Dialect, name: str) -> str:
+def _default_text(dialect: Dialect, name: str) -> str:
     """A dialect's default of an option in words."""
     value = dialect.default(name)
     if isinstance(value, dict):
@@ -375,7 +375,7 @@ def progress_line() -> Iterator[Callable[[str], None] | None]:
         yield tell
 
 
-def print_finding(found: Any, form: str, notes: Sequence[str] | None = None) -> None:
+def print_finding(finding: Any, form: str, notes: Sequence[str] | None = None) -> None:
     """Print a finding; notes go to standard error if the format has no place for them.
 
     Args:
@@ -384,8 +384,8 @@ def print_finding(found: Any, form: str, notes: Sequence[str] | None = None) -> 
     from ..findings import show
     from ..schemas.wording import in_shell
 
-    notes = found.messages if notes is None else notes
-    show(found, form, sys.stdout, [in_shell(note) for note in notes])
+    notes = finding.messages if notes is None else notes
+    show(finding, form, sys.stdout, [in_shell(note) for note in notes])
     if form not in FOR_PEOPLE:
         print_messages(notes)
 

@@ -460,8 +460,8 @@ def compare(
     if frame is not None:
         from ..report.show import show_frame
 
-        shown = "csv" if form in ("table", "latex") else form
-        show_frame(getattr(result, frame), shown, name=frame)
+        table_form = "csv" if form in ("table", "latex") else form
+        show_frame(getattr(result, frame), table_form, name=frame)
     elif form != "github":
         from ..report.show import show_comparison
 

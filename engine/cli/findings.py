@@ -61,14 +61,14 @@ def _command(
             parameters = inspect.signature(finder).parameters
             run = fields.pop(argument)
             finder_options = {one: fields.pop(one) for one in [*fields] if one in parameters}
-            shown = {one: fields.pop(one) for one in displayed}
+            display_options = {one: fields.pop(one) for one in displayed}
             keywords = arguments(storage, datums, labels, fields)
             if check is not None:
-                check(options=keywords["options"], **shown, **finder_options)
+                check(options=keywords["options"], **display_options, **finder_options)
             with progress_line() as progress:
                 finder_options |= {"progress": progress} if "progress" in parameters else {}
                 finding = finder(run, ground_truths, **finder_options, **keywords)
-            show(finding, **shown)
+            show(finding, **display_options)
 
         command.__doc__, command.__name__ = show.__doc__, show.__name__
         decorated = applying(
@@ -98,7 +98,7 @@ def _one_table(bins: bool, fit: bool, **_: Any) -> None:
     with_format,
     check=_one_table,
 )
-def calibration(found: Any, form: str, bins: bool, fit: bool) -> None:
+def calibration(finding: Any, form: str, bins: bool, fit: bool) -> None:
     """Show how well scores are calibrated.
 
     RUN is a folder that `score --out` wrote, or predictions, with GROUND_TRUTHS or as one table
@@ -114,14 +114,14 @@ def calibration(found: Any, form: str, bins: bool, fit: bool) -> None:
     from ..report.show import show_frame
 
     if bins or fit:
-        show_frame(found.reliability if bins else found.isotonic, form, name="calibration")
-        print_messages(found.messages)
+        show_frame(finding.reliability if bins else finding.isotonic, form, name="calibration")
+        print_messages(finding.messages)
     else:
-        print_finding(found, form)
+        print_finding(finding, form)
 
 
 @_command("findings.diagnose.diagnose", _top(10), with_format, argument="predictions")
-def diagnose(found: Any, form: str, top: int) -> None:
+def diagnose(finding: Any, form: str, top: int) -> None:
     """Name the most likely faults of a run or its tables.
 
     Warnings, labels that are confused, labels and slices worse than the rest, ground truths that
@@ -131,7 +131,7 @@ def diagnose(found: Any, form: str, top: int) -> None:
     Example:
       evalengine diagnose preds.parquet gts.parquet --datums images.parquet
     """
-    print_finding(found.first(top), form)
+    print_finding(finding.first(top), form)
 
 
 def _of_rows(rows: bool, sort: str, to: str | None, out: str | None, **_: Any) -> None:
@@ -161,7 +161,7 @@ def _of_rows(rows: bool, sort: str, to: str | None, out: str | None, **_: Any) -
     click.option("-o", "--out", metavar="FILE", help="The file of --to."),
     check=_of_rows,
 )
-def errors(found: Any, form: str, rows: bool, to: str | None, out: str | None) -> None:
+def errors(finding: Any, form: str, rows: bool, to: str | None, out: str | None) -> None:
     """List the errors of RUN, worst datums first.
 
     RUN is a folder that `score --out` wrote, or predictions, with GROUND_TRUTHS or as one table
@@ -179,16 +179,16 @@ def errors(found: Any, form: str, rows: bool, to: str | None, out: str | None) -
     from ..findings.errors import ErrorRows
 
     rows = rows or to is not None
-    if rows and found.rows is None:
-        asked = "--rows" if to is None else "--to"
-        raise click.UsageError(in_shell(f"{asked}: {found.rowless}; omit {asked}."))
-    notes = (*found.messages, *(found.row_messages if rows else ()))
+    if rows and finding.rows is None:
+        flag = "--rows" if to is None else "--to"
+        raise click.UsageError(in_shell(f"{flag}: {finding.rowless}; omit {flag}."))
+    notes = (*finding.messages, *(finding.row_messages if rows else ()))
     if to is not None:
-        images = found.write(to, out)
-        click.echo(f"{out}: {len(found.rows)} errors in {images} images")
+        images = finding.write(to, out)
+        click.echo(f"{out}: {len(finding.rows)} errors in {images} images")
         print_messages(notes)
     else:
-        print_finding(ErrorRows(found) if rows else found, form, notes)
+        print_finding(ErrorRows(finding) if rows else finding, form, notes)
 
 
 @click.command(cls=WithOptions)
@@ -256,7 +256,7 @@ def explain(
     with_format,
     name="label-errors",
 )
-def label_errors(found: Any, form: str) -> None:
+def label_errors(finding: Any, form: str) -> None:
     """List ground truths that are likely wrong.
 
     The most suspicious come first. RUN is predictions, with GROUND_TRUTHS or as one table that
@@ -270,7 +270,7 @@ def label_errors(found: Any, form: str) -> None:
       evalengine label-errors boxes.parquet truths.parquet --reason missing \\
         --format csv
     """
-    print_finding(found, form)
+    print_finding(finding, form)
 
 
 @_command(
@@ -284,7 +284,7 @@ def label_errors(found: Any, form: str) -> None:
     with_format,
     argument="predictions",
 )
-def limits(found: Any, form: str, every: bool) -> None:
+def limits(finding: Any, form: str, every: bool) -> None:
     """Show how far numbers could move under choices the protocol does not fix.
 
     These are the order of equal scores, in detection the cap, in retrieval the unjudged documents.
@@ -299,7 +299,7 @@ def limits(found: Any, form: str, every: bool) -> None:
     """
     # Machine-readable formats omit the notes but include every row.
     notes = None if form in FOR_PEOPLE else ()
-    print_finding(found.whole if every else found, form, notes)
+    print_finding(finding.whole if every else finding, form, notes)
 
 
 @_command(
@@ -330,7 +330,7 @@ def limits(found: Any, form: str, every: bool) -> None:
     ),
     with_format,
 )
-def slices(found: Any, form: str) -> None:
+def slices(finding: Any, form: str) -> None:
     """Find the slices in which RUN is worst.
 
     RUN is a folder that `score --out` wrote, or predictions, with GROUND_TRUTHS or as one table
@@ -344,7 +344,7 @@ def slices(found: Any, form: str) -> None:
       evalengine slices preds.parquet gts.parquet --datums images.parquet \\
         --by weather,camera
     """
-    print_finding(found, form)
+    print_finding(finding, form)
 
 
 @_command(
@@ -357,7 +357,7 @@ def slices(found: Any, form: str) -> None:
     click.option("--against", metavar="RUN", type=click.Path(), help="The run to compare with."),
     with_format,
 )
-def plan(found: Any, form: str) -> None:
+def plan(finding: Any, form: str) -> None:
     """Plan how many datums, clusters and positives are needed, from a pilot RUN.
 
     --half-width is for the interval of each number. --detect is for a comparison of two runs over
@@ -370,7 +370,7 @@ def plan(found: Any, form: str) -> None:
       evalengine plan runs/new --against runs/old --detect 0.005 --power 0.9 \\
         --cluster video
     """
-    print_finding(found, form)
+    print_finding(finding, form)
 
 
 def _one_rule(output: str | None, options: Any, **_: Any) -> None:
@@ -390,7 +390,7 @@ def _one_rule(output: str | None, options: Any, **_: Any) -> None:
     with_format,
     check=_one_rule,
 )
-def thresholds(found: Any, form: str, output: str | None) -> None:
+def thresholds(finding: Any, form: str, output: str | None) -> None:
     """Find the best score threshold of each label.
 
     RUN is a folder that `score --out` wrote, or predictions, with GROUND_TRUTHS or as one table
@@ -404,8 +404,8 @@ def thresholds(found: Any, form: str, output: str | None) -> None:
         -o best.json
       evalengine score preds.parquet gts.parquet --thresholds best.json
     """
-    print_finding(found, form)
+    print_finding(finding, form)
     if output is not None:
         from ..ingest.problems import count_of
 
-        click.echo(f"{output}: {count_of(found.save(output), 'threshold')}", err=True)
+        click.echo(f"{output}: {count_of(finding.save(output), 'threshold')}", err=True)

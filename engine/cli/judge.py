@@ -321,9 +321,9 @@ def export(
 
     arguments = _parse_arguments(given)
     columns = arguments.pop("columns")
-    asks = make_asking(**arguments)
+    asking = make_asking(**arguments)
     with BatchFiles(out, structured=structured, most_requests=most_requests) as files:
-        collect_into(files.add, data, references, asks, columns=columns)
+        collect_into(files.add, data, references, asking, columns=columns)
     if not files.written:
         click.echo("no request is open; `judge run --offline` makes the verdict table")
         return

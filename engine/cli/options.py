@@ -72,9 +72,9 @@ class Listed(_ParamType):  # type: ignore[type-arg]
             return [self.kind(piece) for piece in pieces if piece]
         except ValueError:
             words = {float: "a number", int: "a whole number"}
-            wanted = words.get(self.kind, self.kind.__name__)
+            kind_name = words.get(self.kind, self.kind.__name__)
             way = " Ranges are not read: list the values, 0.5,0.75." if ":" in value else ""
-            self.fail(f"{value!r} contains something that is not {wanted}.{way}", param, ctx)
+            self.fail(f"{value!r} contains something that is not {kind_name}.{way}", param, ctx)
 
 
 class Pairs(_ParamType):  # type: ignore[type-arg]

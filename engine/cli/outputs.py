@@ -155,7 +155,7 @@ def report(
             images=images,
             options=make_options(draws=draws, seed=seed),
             progress=progress,
-            warn=lambda said: click.echo(f"warning: {said}", err=True),
+            warn=lambda warning: click.echo(f"warning: {warning}", err=True),
         )
     _print_report_path(page)
 
@@ -382,19 +382,19 @@ def demo(context: click.Context, name: str | None, out: str | None) -> int:
       evalengine demo retrieval --out try
     """
     lines = demos()
-    wanted = name or next(iter(lines))
-    if wanted not in lines:
+    demo_name = name or next(iter(lines))
+    if demo_name not in lines:
         from ..schemas.errors import OptionError, did_you_mean
 
-        hint = did_you_mean(wanted, lines)
-        raise OptionError(f"no bundled set {wanted!r}.{hint} There are: {', '.join(lines)}.")
-    words = shlex.split(lines[wanted])
+        hint = did_you_mean(demo_name, lines)
+        raise OptionError(f"no bundled set {demo_name!r}.{hint} There are: {', '.join(lines)}.")
+    words = shlex.split(lines[demo_name])
     folder = _folder(out)
     with as_file(files("evalengine.examples")) as bundled:
         for top in {word.partition("/")[0] for word in words if (bundled / word).is_file()}:
             shutil.copytree(bundled / top, folder / top, copy_function=shutil.copyfile)
-    shown = shlex.join(["evalengine", "score", *words, "--report", _REPORT])
-    click.echo(f"In {folder}:\n  {shown}\n")
+    command_line = shlex.join(["evalengine", "score", *words, "--report", _REPORT])
+    click.echo(f"In {folder}:\n  {command_line}\n")
     placed = [str(folder / word) if (folder / word).is_file() else word for word in words]
     score = context.find_root().command.commands["score"]  # type: ignore[attr-defined]
     status: int = score.main(
@@ -402,7 +402,7 @@ def demo(context: click.Context, name: str | None, out: str | None) -> int:
         prog_name="evalengine score",
         standalone_mode=False,
     )
-    others = ", ".join(one for one in lines if one != wanted)
+    others = ", ".join(one for one in lines if one != demo_name)
     click.echo(f"\nOther sets for `evalengine demo NAME`: {others}")
     return status
 

@@ -506,14 +506,14 @@ def label(name: str) -> str:
     """A metric's name in reports: ``NDCG@10``, ``MAP-l2``, ``RBP.95``."""
     base, level, behind = _parts(name)
     mark = "." if base == "rbp" else "@"
-    shown = TRANSLATIONS[base].label + (f"{mark}{behind}" if behind else "")
-    return f"{shown}-l{level}" if "-l" in name else shown
+    title = TRANSLATIONS[base].label + (f"{mark}{behind}" if behind else "")
+    return f"{title}-l{level}" if "-l" in name else title
 
 
-def grouped(wanted: Iterable[ParsedMetric]) -> list[tuple[dict[str, Any], list[ParsedMetric]]]:
+def grouped(requested: Iterable[ParsedMetric]) -> list[tuple[dict[str, Any], list[ParsedMetric]]]:
     """Metrics that one run of the engine can compute, with its options."""
     groups: list[tuple[dict[str, Any], list[ParsedMetric]]] = []
-    for one in wanted:
+    for one in requested:
         for options, members in groups:
             if all(options.get(key, value) == value for key, value in one.options.items()):
                 options.update(one.options)
@@ -582,15 +582,15 @@ def evaluate(
             if return_std and return_mean:
                 run.std_scores[name] = float(values.std())
             run.scores[name].update(zip(queries, values.tolist(), strict=True))
-    shown: dict[str, Any] = dict(scores)
+    results: dict[str, Any] = dict(scores)
     if return_mean:
-        shown = {name: float(values.mean()) for name, values in scores.items()}
+        results = {name: float(values.mean()) for name, values in scores.items()}
         if return_std:
-            shown = {
+            results = {
                 name: {"mean": mean, "std": float(scores[name].std())}
-                for name, mean in shown.items()
+                for name, mean in results.items()
             }
-    return shown[names[0]] if len(names) == 1 else shown
+    return results[names[0]] if len(names) == 1 else results
 
 
 def numbers_of(
@@ -613,17 +613,17 @@ def numbers_of(
     relevance = qrels.rows["score"].unique().sort().to_numpy()
     lengths = [run.rows.group_by("query_id").len()["len"].to_numpy() for run in runs]
     longest = max(int(some.max(initial=0)) for some in lengths)
-    wanted = [translate_metric(name, relevance, longest) for name in dict.fromkeys(names)]
-    return [_evaluated(qrels, run, wanted, queries, threads) for run in runs]
+    requested = [translate_metric(name, relevance, longest) for name in dict.fromkeys(names)]
+    return [_evaluated(qrels, run, requested, queries, threads) for run in runs]
 
 
 def _evaluated(
-    qrels: Qrels, run: Run, wanted: Sequence[ParsedMetric], queries: list[Any], threads: int
+    qrels: Qrels, run: Run, requested: Sequence[ParsedMetric], queries: list[Any], threads: int
 ) -> Evaluated:
     judged = qrels.rows.rename({"score": "relevance"})
     values: dict[str, Array] = {}
     cards = []
-    for options, members in grouped(wanted):
+    for options, members in grouped(requested):
         card = score(
             run.rows,
             judged,
@@ -638,7 +638,7 @@ def _evaluated(
         rows = card.frame("per_datum").select("datum_id", "metric", "k", "value")
         for one in members:
             values[one.name] = _by_query(rows, one, queries)
-    return Evaluated({one.name: values[one.name] for one in wanted}, cards)
+    return Evaluated({one.name: values[one.name] for one in requested}, cards)
 
 
 def _by_query(rows: pl.DataFrame, one: ParsedMetric, queries: list[Any]) -> Array:
@@ -652,11 +652,11 @@ def _by_query(rows: pl.DataFrame, one: ParsedMetric, queries: list[Any]) -> Arra
 
 def _refuse_others(queries: list[Any], run: Run, name: str) -> None:
     mine = run.get_query_ids()
-    lacking, unjudged = only_here(queries, mine), only_here(mine, queries)
-    if lacking or unjudged:
+    unscored, unjudged = only_here(queries, mine), only_here(mine, queries)
+    if unscored or unjudged:
         differences = [
             f"{what}, first {', '.join(map(repr, some))}"
-            for what, some in (("misses judged queries", lacking), ("has unjudged ones", unjudged))
+            for what, some in (("misses judged queries", unscored), ("has unjudged ones", unjudged))
             if some
         ]
         raise InputError(
@@ -793,11 +793,11 @@ class Report:
             cells = [letter, latex_text(model)]
             for metric in self.metrics:
                 value = self.results[model][metric]
-                shown = self._shown(value).replace("%", r"\%")
+                text = self._shown(value).replace("%", r"\%")
                 if round(value, self.rounding_digits) == best[metric]:
-                    shown = rf"\textbf{{{shown}}}"
+                    text = rf"\textbf{{{text}}}"
                 above = "".join(_LETTERS[i] for i in self._beaten(model, metric))
-                cells.append(f"{shown}$^{{{above}}}$" if above else shown)
+                cells.append(f"{text}$^{{{above}}}$" if above else text)
             rows.append(" & ".join(cells) + r" \\")
         heads = " & ".join(rf"\textbf{{{label(metric)}}}" for metric in self.metrics)
         return _LATEX.format(

@@ -655,9 +655,9 @@ class MeanAveragePrecision(Metric):
 
     def _image(self, name: str, item: Mapping[str, Any], i: int, *more: str) -> pl.DataFrame:
         keys = [_GEOMETRY[one][0] for one in self.iou_type]
-        lacking = [key for key in (*keys, "labels", *more) if key not in item]
-        if lacking:
-            raise InputError(f"{name} has no {', '.join(lacking)}; it has {', '.join(item)}.")
+        missing = [key for key in (*keys, "labels", *more) if key not in item]
+        if missing:
+            raise InputError(f"{name} has no {', '.join(missing)}; it has {', '.join(item)}.")
         labels = array(f"{name}['labels']", item["labels"]).reshape(-1)
         n = len(labels)
         if labels.dtype.kind not in "iub" and n:

@@ -644,13 +644,13 @@ class OnRay:
             return ""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        asked = []
+        requested = []
         for node in self._ray.nodes():
             if node["Alive"] and node["Resources"].get("CPU"):
                 where = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
                 task = self._ray.remote(num_cpus=0, scheduling_strategy=where)(error_of)
-                asked.append((node["NodeManagerAddress"], task.remote(function, call)))
-        for name, future in asked:
+                requested.append((node["NodeManagerAddress"], task.remote(function, call)))
+        for name, future in requested:
             try:
                 reason = self._ray.get(future, timeout=_ANSWER)
             except self._ray.exceptions.RayTaskError as error:

@@ -288,10 +288,10 @@ def to_panoptic(card: Scorecard) -> dict[str, Any]:
         ResultError: PQ, SQ or RQ was not computed.
     """
     overall = card.metrics.filter(pl.col("slice").is_null(), pl.col("metric").is_in(_QUALITIES))
-    lacking = [name for name in _QUALITIES if name not in overall["metric"]]
-    if lacking:
+    missing = [name for name in _QUALITIES if name not in overall["metric"]]
+    if missing:
         raise ResultError(
-            f"to_panoptic() shows PQ, SQ and RQ, and this run has no {lacking[0]}: ask for all"
+            f"to_panoptic() shows PQ, SQ and RQ, and this run has no {missing[0]}: ask for all"
             " three, or for no metric by name."
         )
     means = overall.filter(pl.col("label_value").is_null())

@@ -61,8 +61,8 @@ def dicts_of(card: Scorecard, key: Key, *, shape: str, undefined: float = 0.0) -
         row[name] = undefined if value is None else value
         some = True
     if not some and by_datum:
-        asked = ", ".join(card.frame("per_datum")["metric"].unique(maintain_order=True))
-        raise ResultError(f"to_{shape}() supports no metric of this run: {asked}.")
+        present = ", ".join(card.frame("per_datum")["metric"].unique(maintain_order=True))
+        raise ResultError(f"to_{shape}() supports no metric of this run: {present}.")
     return Rows(by_datum)
 
 

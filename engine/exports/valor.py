@@ -166,8 +166,8 @@ def judged_entries(card: Scorecard) -> list[dict[str, Any]]:
             error = {"type": metric, "message": status}
             entries.append({"type": "Error", "value": error, "parameters": at})
         else:
-            shown = int(value) if metric in rated else value
-            entries.append({"type": metric, "value": shown, "parameters": at})
+            number = int(value) if metric in rated else value
+            entries.append({"type": metric, "value": number, "parameters": at})
     return entries
 
 
@@ -210,9 +210,9 @@ def to_valor(card: Scorecard) -> list[Entry]:
     if card.task in _WHOLE:
         entries = _WHOLE[card.task](card)
         if not entries and card.task == "text" and card.frame("per_datum").height:
-            asked = ", ".join(card.frame("per_datum")["metric"].unique(maintain_order=True))
+            present = ", ".join(card.frame("per_datum")["metric"].unique(maintain_order=True))
             raise ResultError(
-                f"to_valor() supports no metric of this run: {asked}.", code="no_metric_shown"
+                f"to_valor() supports no metric of this run: {present}.", code="no_metric_shown"
             )
         return entries
     return [
@@ -507,10 +507,10 @@ def _confusion_examples(card: Scorecard) -> Iterator[Entry]:
             cells, name = value["confusion_matrix"].setdefault(actual, {}), predicted
         cell = cells.setdefault(name, {"count": row["count"], "examples": []})
         if row["datum_id"] is not None:
-            shown = {"datum_id": row["datum_id"]}
+            example = {"datum_id": row["datum_id"]}
             if row["score"] is not None:
-                shown["score"] = row["score"]
-            cell["examples"].append(shown)
+                example["score"] = row["score"]
+            cell["examples"].append(example)
     for key, value in by_key.items():
         yield {
             "type": "ConfusionMatrixWithExamples",

@@ -66,29 +66,29 @@ def _table(result: FindingResult) -> Table:
     return table_of(result._table_rows(), result._columns())
 
 
-def as_text(found: FindingResult, notes: Sequence[str]) -> str:
+def as_text(finding: FindingResult, notes: Sequence[str]) -> str:
     """Format a finding for the prompt and the shell."""
-    lines = [found._heading()]
-    if len(found):
-        lines += ["", *(f"  {line}" for line in aligned(_table(found)))]
+    lines = [finding._heading()]
+    if len(finding):
+        lines += ["", *(f"  {line}" for line in aligned(_table(finding)))]
     note_lines = [f"note: {plain(note)}" for note in notes]
     return "\n".join([*lines, *([""] if note_lines else []), *note_lines])
 
 
-def show(found: FindingResult, form: str, out: IO[str], notes: Sequence[str]) -> None:
+def show(finding: FindingResult, form: str, out: IO[str], notes: Sequence[str]) -> None:
     """Write a finding to a text stream.
 
     Args:
         form: one of :data:`.text.FORMATS`; formats for people include the notes.
     """
     if form == "table":
-        write_text(as_text(found, notes) + "\n", out)
+        write_text(as_text(finding, notes) + "\n", out)
     elif form == "markdown":
         message = "\n".join(f"- {plain(note)}" for note in notes)
-        parts = [found._heading(), markdown(_table(found)) if len(found) else "", message]
+        parts = [finding._heading(), markdown(_table(finding)) if len(finding) else "", message]
         write_text("\n\n".join(filter(None, parts)) + "\n", out)
     else:
-        write_frame(found._rows(), form, out, found._name, {"notes": [], "warnings": []})
+        write_frame(finding._rows(), form, out, finding._name, {"notes": [], "warnings": []})
 
 
 def hit_at(threshold: float | None, *, by_distance: bool) -> str:
@@ -111,9 +111,9 @@ def with_names(
     frame: pl.DataFrame, columns: Sequence[str], names: Mapping[str, str]
 ) -> pl.DataFrame:
     """Append class names to labels, if they have others."""
-    shown = {value: f"{value} {name}" for value, name in names.items()}
+    titles = {value: f"{value} {name}" for value, name in names.items()}
     return frame.with_columns(
-        pl.col(name).cast(pl.String).replace(shown)
+        pl.col(name).cast(pl.String).replace(titles)
         for name in columns
         if names and name in frame.columns
     )

@@ -288,15 +288,15 @@ def find_calibration(
             code="option_unread",
             option="metrics",
         )
-    asked = intervals_of(chosen)
+    intervals = intervals_of(chosen)
     calibration, notes = tallied_through(
         Tables(run, ground_truths, datums, labels, storage_options),
         chosen,
-        asked,
+        intervals,
         metrics=_needed,
         settable=_SETTABLE,
         unread=("n_bins",),
-        then=lambda tallied, options: _calibration_of(tallied, options, asked),
+        then=lambda tallied, options: _calibration_of(tallied, options, intervals),
         name="fitting",
     )
     calibration.messages = (*notes, *calibration.messages)

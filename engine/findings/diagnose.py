@@ -294,7 +294,7 @@ def _differing_groups(
         names |= {name: name for name in extra_columns if 1 < columns[name].n_unique() <= _VALUES}
     x = pl.col("__value")
     n, total, squares = rows.select(pl.len(), s=x.sum(), q=(x * x).sum()).row(0)
-    for name, shown in names.items():
+    for name, title in names.items():
         each = rows.drop_nulls(name).group_by(name, maintain_order=True)
         for level, k, s, q in each.agg(pl.len(), s=x.sum(), q=(x * x).sum()).rows():
             if min(k, n - k) < FEW:
@@ -304,7 +304,7 @@ def _differing_groups(
             spread += max((squares - q) / (n - k) - elsewhere**2, 0) / (n - k)
             if abs(mean - elsewhere) >= SURE * max(spread, 1e-12) ** 0.5:
                 message = (
-                    f"label {level!r}" if shown == "label" else f"datums with {shown} = {level}"
+                    f"label {level!r}" if title == "label" else f"datums with {title} = {level}"
                 )
                 yield message, k, mean, elsewhere
 
@@ -577,8 +577,8 @@ def _telling(rows: pl.LazyFrame, types: Mapping[str, Any]) -> bool:
         elif dtype == pl.String:
             signs.append(pl.col(name).str.len_chars().mean() > _LONG)
     signs.append(2 * kinds > pl.len().cast(pl.Float64) ** 2)  # fewer than one pair by chance
-    found = rows.select(pl.any_horizontal(signs)).collect(engine="streaming")
-    return bool(found.item())
+    matches = rows.select(pl.any_horizontal(signs)).collect(engine="streaming")
+    return bool(matches.item())
 
 
 def _singles(card: Scorecard, notes: list[str]) -> Iterator[Finding]:

@@ -144,7 +144,7 @@ class ErrorRows(FindingResult, eq=False):
 
 
 FRAME = "errors"
-_TOLD = ("datum_id", "width", "height", "file_name")
+_IMAGE_COLUMNS = ("datum_id", "width", "height", "file_name")
 ORDERS = ("loss", "score")
 """By how wrong their datums are, or by how sure predictions were."""
 
@@ -281,7 +281,9 @@ def _images(tables: Tables, options: Options) -> pl.DataFrame | None:
         return None
     schema = rows.collect_schema()
     exprs = dict(recognise(schema, DATUM_TABLE, options.columns).exprs)
-    return rows.select(exprs[name].alias(name) for name in _TOLD if name in exprs).collect()
+    return rows.select(
+        exprs[name].alias(name) for name in _IMAGE_COLUMNS if name in exprs
+    ).collect()
 
 
 # Errors as tasks for image annotation tools. File formats: https://labelstud.io/guide/predictions,
@@ -349,14 +351,14 @@ def _write_tasks(
         )
     make, sized = _TASK_FORMATS[form]
     tasks = list(_review_images(rows, images))
-    lacking = [one.datum_id for one in tasks if not one.width or not one.height]
-    if sized and lacking:
+    unsized = [one.datum_id for one in tasks if not one.width or not one.height]
+    if sized and unsized:
         raise InputError(
             f"{form} needs the size of each image; it is unknown of"
-            f" {count_of(len(lacking), 'image')}: {listing(lacking[:3])}. Give a table with the"
+            f" {count_of(len(unsized), 'image')}: {listing(unsized[:3])}. Give a table with the"
             f" columns datum_id, width, height and file_name in {option('datums')}.",
             code="image_size_missing",
-            count=len(lacking),
+            count=len(unsized),
         )
     with written(path), whole_file(path, sweeps=True) as file:
         file.write(make(tasks))

@@ -99,12 +99,12 @@ def _asking(name: str, conditions: Mapping[str, str], options: Options) -> Optio
         return options if thresholds else options.replace(iou_thresholds_to_return=(rated[1],))
     if not any(name.partition("@")[0] in metrics.names(task) for task in tasks.NAMES):
         return options  # a title of the tables, or another way to write several options
-    asked = msgspec.structs.replace(options, metrics=(name,))
+    requested = msgspec.structs.replace(options, metrics=(name,))
     at = conditions.get("iou", conditions.get("iou_threshold"))
     if at is None or options.iou_thresholds is not None:
-        return asked
+        return requested
     try:
-        return msgspec.structs.replace(asked, iou_thresholds=(float(at),))
+        return msgspec.structs.replace(requested, iou_thresholds=(float(at),))
     except ValueError:
         raise OptionError(
             f"{option('number', name)}: iou={at} is not a number.",
@@ -166,8 +166,8 @@ def _listing(
         return rows
     if is_scored(tables.predictions):
         return f"not listed: the run keeps those at other IoU thresholds than {at:g}"
-    asked = options.replace(metrics=tuple(one.name for one in listing), **{_SPOT: at})
-    return card_of_run(tables, asked).frame("outcomes")
+    requested = options.replace(metrics=tuple(one.name for one in listing), **{_SPOT: at})
+    return card_of_run(tables, requested).frame("outcomes")
 
 
 def _line(title: str, text: str) -> str:

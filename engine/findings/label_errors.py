@@ -41,8 +41,8 @@ class FoundLabelErrors(FindingResult, eq=False):
     def _heading(self) -> str:
         if not self.n:
             return "no label is suspicious"
-        shown = f", the {len(self):,} most suspicious" if len(self) < self.n else ""
-        return f"{count_of(self.n, 'label')} may be wrong{shown}"
+        top = f", the {len(self):,} most suspicious" if len(self) < self.n else ""
+        return f"{count_of(self.n, 'label')} may be wrong{top}"
 
     def _rows(self) -> pl.DataFrame:
         return self.rows
@@ -141,10 +141,8 @@ def find_label_errors(
     if FRAME not in card.frames:
         if not is_scored(run):
             raise ResultError(refusal(FRAME, card.task, chosen, tables), code="not_kept")
-        wanted = option("metrics", [one.name for one in filling])
-        raise ResultError(
-            f"the run keeps no label errors: score it with {wanted}.", code="not_kept"
-        )
+        way = option("metrics", [one.name for one in filling])
+        raise ResultError(f"the run keeps no label errors: score it with {way}.", code="not_kept")
     rows = card.frame(FRAME)
     notes = [] if is_scored(run) else list(card.notes)
     if card.options.multilabel:
@@ -168,5 +166,5 @@ def find_label_errors(
         rows = rows.filter(pl.col("reason").is_in(list(reasons)))
         if not rows.height and present:
             notes.append(f"no label error of these reasons; there are {', '.join(present)}.")
-    shown = rows if top is None else rows.head(top)
-    return FoundLabelErrors(shown, rows.height, dict(class_names(card)), messages=tuple(notes))
+    first = rows if top is None else rows.head(top)
+    return FoundLabelErrors(first, rows.height, dict(class_names(card)), messages=tuple(notes))

@@ -145,29 +145,29 @@ def find_plan(
         )
     chosen = make_options(options, **named)
     chosen = chosen if chosen.drawn else chosen.replace(intervals=LEVEL)
-    asked = parse_intervals(chosen)
-    assert asked is not None
+    intervals = parse_intervals(chosen)
+    assert intervals is not None
     tables = Tables(run, ground_truths, datums, labels, storage_options)
     if is_scored(run):
         refuse_tables(tables)
     card = card_of_run(tables, chosen, settable=SETTABLE)
-    tallied = with_keys(tallied_of("the run", card, "planning"), asked.cluster, ())
+    tallied = with_keys(tallied_of("the run", card, "planning"), intervals.cluster, ())
     n = len(tallied.tallies.datums)
     keys = tallied.tallies.datums.keys
-    clusters = None if asked.cluster is None else np.unique(keys).size
+    clusters = None if intervals.cluster is None else np.unique(keys).size
     many = count_of(n, "datum") if clusters is None else count_of(clusters, "cluster")
     if detect is None:
         assert half_width is not None
-        aim = f"intervals of ± {half_width:g} at {asked.level:.0%} confidence"
-        estimate = Estimates(tallied.plan, tallied.tallies, asked, tallied.threads)
+        aim = f"intervals of ± {half_width:g} at {intervals.level:.0%} confidence"
+        estimate = Estimates(tallied.plan, tallied.tallies, intervals, tallied.threads)
         makers, _ = summary.summarise(
             tallied.plan, tallied.tallies, threads=tallied.threads, estimate=estimate
         )
         rows = makers["metrics"]().with_columns(now=(pl.col("upper") - pl.col("lower")) / 2)
-        rows = rows.with_columns(factor=_for_width(rows, half_width, asked.level))
+        rows = rows.with_columns(factor=_for_width(rows, half_width, intervals.level))
         value = "value"
     else:
-        aim = f"a difference of {detect:g} found in {power:.0%} at {asked.level:.0%} confidence"
+        aim = f"a difference of {detect:g} found in {power:.0%} at {intervals.level:.0%} confidence"
         comparison = compare(
             against,
             card if is_scored(run) else run,
@@ -179,7 +179,7 @@ def find_plan(
         )
         other_power = normal_quantile(power) - normal_quantile(POWER)
         why = "the difference of the pilot runs has no standard error"
-        if cannot_be_significant(clusters or n, asked.level):
+        if cannot_be_significant(clusters or n, intervals.level):
             why = f"no difference of {many} can be significant"
         rows = comparison.differences.with_columns(
             now=pl.when(pl.col("detectable") > 0).then(

@@ -486,7 +486,7 @@ def _grown(data: Rows, level: Level, scoring: Scoring, first: int, last: int) ->
 
 _SURE = 1.6448536269514722  # standard errors that luck passes one time in twenty
 _TRIES = 4  # times that more slices are searched if too many are redundant
-_ALIKE = 0.95  # share of datums from which two slices are one
+_SAME_SHARE = 0.95  # share of datums from which two slices are one
 
 
 class Slice(msgspec.Struct, frozen=True):
@@ -536,7 +536,7 @@ def errors_of(losses: Losses, highest: float) -> tuple[Array, Array]:
 def worst_slices(
     conditions: Conditions,
     error: Array,
-    known: Array,
+    defined: Array,
     weight: Array | None,
     *,
     top: int,
@@ -554,7 +554,7 @@ def worst_slices(
 
     Args:
         error: float64 [n], error of each datum, not below 0.
-        known: bool [n], datums with a loss and a weight above 0.
+        defined: bool [n], datums with a loss and a weight above 0.
         weight: float64 [n], weight of each datum; None for equal weights.
         top: number of slices.
         levels: maximum number of conditions per slice.
@@ -567,7 +567,7 @@ def worst_slices(
     Raises:
         ResultError: no datum has an error.
     """
-    rows = np.flatnonzero(known)
+    rows = np.flatnonzero(defined)
     code, errors = conditions.code[:, rows], error[rows]
     heavy = np.ones(errors.size) if weight is None else weight[rows]
     if not errors.sum():
@@ -622,7 +622,7 @@ def _that_matter(result: SearchResult, data: Rows, top: int) -> list[int]:
     masks: list[Array] = []
     for at, items in enumerate(result.items):
         inside = _inside(data.code, data.column, items)
-        if any((inside & one).sum() >= _ALIKE * (inside | one).sum() for one in masks):
+        if any((inside & one).sum() >= _SAME_SHARE * (inside | one).sum() for one in masks):
             continue
         if all(_matters(item, items, inside, data) for item in items):
             places.append(at)
@@ -718,13 +718,13 @@ def find_slices(
             raise invalid(name, least_one, "write 1 or more.")
     if not 0 < alpha <= 1:
         raise invalid("alpha", alpha, "write a weight above 0, at most 1.")
-    asked = parse_intervals(
+    intervals = parse_intervals(
         chosen.replace(
             draws=DRAWS if chosen.draws is None else chosen.draws,
             **({} if chosen.drawn else {"intervals": LEVEL}),
         )
     )
-    assert asked is not None
+    assert intervals is not None
     tables = Tables(run, ground_truths, datums, labels, storage_options)
     card, table = _scored(tables, chosen)
     tallied = tallied_of("the run", card, "finding slices", chosen.threads)
@@ -732,7 +732,7 @@ def find_slices(
     if chosen.metrics is not None:
         tallied = _narrowed(tallied, chosen.metrics)
     metric = leading(tallied)
-    run_of = with_keys(tallied, asked.cluster)
+    run_of = with_keys(tallied, intervals.cluster)
     step("reading the datums")
     own = table is not datums
     values, notes = _columns(tallied, table, chosen, _read(card), storage_options, own=own)
@@ -783,7 +783,7 @@ def find_slices(
     comparisons = []
     for i, one in enumerate(slices):
         step(f"slice {i + 1} of {len(slices)}")
-        comparisons.append(compare_slice(run_of, metric, one.inside, judged, asked))
+        comparisons.append(compare_slice(run_of, metric, one.inside, judged, intervals))
     better = tallied.plan.dialect.better.get(metric.name, metric.better)
     frame = _frame(slices, comparisons, conditions.every, metric.name, n)
     gain = pl.col("difference") if better == "higher" else -pl.col("difference")
@@ -798,7 +798,7 @@ def find_slices(
         metric=metric.name,
         better=better,
         loss=losses.metric,
-        level=asked.level,
+        level=intervals.level,
         n=n,
         measured=measured,
         messages=(*notes, *few_clusters(keys), *([] if confirm else [_UNCONFIRMED])),
@@ -830,13 +830,13 @@ def _narrowed(tallied: Tallied, names: Collection[str]) -> Tallied:
 
     available = {metric.name for metric in tallied.plan.metrics}
     plan = planner.make_plan(Options(metrics=tuple(names)), tallied.plan.task)
-    asked = [metric.name for metric in plan.metrics]
-    lacking = [name for name in asked if name not in available]
-    if lacking:
+    requested = [metric.name for metric in plan.metrics]
+    missing = [name for name in requested if name not in available]
+    if missing:
         raise invalid(
-            "metrics", lacking, f"the run does not have it; it has {', '.join(sorted(available))}."
+            "metrics", missing, f"the run does not have it; it has {', '.join(sorted(available))}."
         )
-    return msgspec.structs.replace(tallied, plan=planner.narrowed(tallied.plan, asked))
+    return msgspec.structs.replace(tallied, plan=planner.narrowed(tallied.plan, requested))
 
 
 def _read(card: Scorecard) -> set[str]:
@@ -938,8 +938,8 @@ def _joined(frame: pl.DataFrame, datums: Any, description: str) -> tuple[pl.Data
             maintain_order="left",
         )
     )
-    lacking = joined.filter(pl.col("__there").is_null())["datum_id"]
-    if len(lacking) == len(ids):
+    unmatched = joined.filter(pl.col("__there").is_null())["datum_id"]
+    if len(unmatched) == len(ids):
         raise InputError(
             f"{description}: no id is among the run's {len(ids):,} datums; ids there"
             f" {listing(frame['datum_id'].head(3).to_list())}, in the run"
@@ -947,10 +947,10 @@ def _joined(frame: pl.DataFrame, datums: Any, description: str) -> tuple[pl.Data
             code="ids_unmatched",
             of=len(ids),
         )
-    if len(lacking):
+    if len(unmatched):
         notes.append(
-            f"{count_of(len(lacking), 'datum')} of the run without a row in {description}:"
-            f" {listing(lacking.head(3).to_list())}."
+            f"{count_of(len(unmatched), 'datum')} of the run without a row in {description}:"
+            f" {listing(unmatched.head(3).to_list())}."
         )
     return joined, notes
 

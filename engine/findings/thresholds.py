@@ -390,15 +390,15 @@ def find_thresholds(
     """
     run, ground_truths = sides_by_name(run, ground_truths, y_true, None, y_score)
     chosen = make_options(options, **named)
-    asked = intervals_of(chosen)
+    intervals = intervals_of(chosen)
     result, notes = tallied_through(
         Tables(run, ground_truths, datums, labels, storage_options),
         chosen,
-        asked,
+        intervals,
         metrics=lambda task: chosen.metrics or (_rules(task, chosen)[0].metric,),
         settable=_SETTABLE,
         unread=_AIMS,
-        then=lambda tallied, options: _thresholds_of(tallied, options, asked),
+        then=lambda tallied, options: _thresholds_of(tallied, options, intervals),
         name="choosing thresholds",
     )
     result.messages = (*notes, *result.messages)

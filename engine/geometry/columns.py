@@ -167,10 +167,10 @@ class Place(msgspec.Struct, frozen=True, eq=False):
         bad = np.flatnonzero(wrong)
         if not bad.size:
             return
-        shown = [self._shown(int(i), value_of) for i in bad[:N_EXAMPLES]]
+        examples = [self._shown(int(i), value_of) for i in bad[:N_EXAMPLES]]
         rows = "row" if bad.size == 1 else "rows"
         numbers = [self.row(int(i)) for i in bad[:N_EXAMPLES]]
-        first = f"first (rows count from 0): {'; '.join(shown)}. {hint}"
+        first = f"first (rows count from 0): {'; '.join(examples)}. {hint}"
         message = f": {bad.size:,} {rows} {what}, {first}"
         raise self.error(code, message, count=bad.size, rows=numbers, **facts)
 
@@ -185,12 +185,12 @@ class Place(msgspec.Struct, frozen=True, eq=False):
         name = self.named(index)
         if value_of is None:
             return name
-        text = str(shown(value_of(index)))
+        text = str(as_example(value_of(index)))
         text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
         return f"{name[:-1]}, {text})" if name.endswith(")") else f"{name} ({text})"
 
 
-def shown(value: Any) -> Any:
+def as_example(value: Any) -> Any:
     """Return a value as its user wrote it: a list instead of a Polars series."""
     return value.to_list() if hasattr(value, "to_list") else value
 

@@ -38,12 +38,12 @@ from .columns import (
     Origin,
     Over,
     Place,
+    as_example,
     concatenated,
     depth_of,
     flat,
     in_ranges,
     offsets_of,
-    shown,
     text_bytes,
     text_column,
 )
@@ -319,7 +319,7 @@ def _coded(column: pl.Series, place: Place, over: Over | None) -> Read:
             room.fault == kind,
             what,
             hint,
-            lambda i: f"size {height[i]} x {width[i]}, {shown(code[i])!r}",
+            lambda i: f"size {height[i]} x {width[i]}, {as_example(code[i])!r}",
         )
     return _turned(room.runs(), by_row, height, width, over), height, width
 
@@ -475,7 +475,7 @@ def refuse_sizes(
     pairs = different_sizes(a, b, ia, ib)
     if not pairs.size:
         return
-    shown = [
+    examples = [
         f"{a_place.named(i)} is {a.height[i]} x {a.width[i]}, {b_place.named(j)} is"
         f" {b.height[j]} x {b.width[j]}"
         for i, j in zip(ia[pairs[:3]].tolist(), ib[pairs[:3]].tolist(), strict=True)
@@ -485,8 +485,8 @@ def refuse_sizes(
         f"{a_place.side.replace('_', ' ')} (column {a_place.column!r}) and"
         f" {b_place.side.replace('_', ' ')} (column {b_place.column!r}): {pairs.size:,} {several}"
         f" of masks of different size (height x width) on one datum, first (rows count from 0):"
-        f" {'; '.join(shown)}. Masks of a datum must have the size of its image: bring one side to"
-        " the other's.",
+        f" {'; '.join(examples)}. Masks of a datum must have the size of its image: bring one side"
+        " to the other's.",
         code="sizes_differ",
         count=pairs.size,
     )

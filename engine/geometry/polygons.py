@@ -182,13 +182,13 @@ def _of_three_points(rings: Rings, column: pl.Series, place: Place, *, repair: b
     lost = np.zeros(parts.size, np.bool_)
     lost[of_part[short & outside]] = True
     lost |= parts == 0
-    kept_ring = ~short & ~lost[of_part]
+    remaining = ~short & ~lost[of_part]
     of_polygon = np.repeat(np.arange(none.size), np.diff(rings.start))
-    points, ring_start = members(rings.ring_start, np.flatnonzero(kept_ring))
+    points, ring_start = members(rings.ring_start, np.flatnonzero(remaining))
     return Rings(
         rings.xy[points],
         ring_start,
-        offsets_of(np.bincount(of_part[kept_ring], minlength=parts.size)[~lost]),
+        offsets_of(np.bincount(of_part[remaining], minlength=parts.size)[~lost]),
         offsets_of(np.bincount(of_polygon[~lost], minlength=none.size)),
     )
 

@@ -566,11 +566,11 @@ def _read_file(dataset: Any, bands: Array, values: Array) -> Runs:
         nodata = dataset.nodatavals[band - 1]
         of_any = (bands == band) & np.isnan(values)
         of_one = (bands == band) & ~np.isnan(values)
-        asked, code = np.unique(values[of_one], return_inverse=True)
-        by_value = ValueRuns(asked)
+        distinct, code = np.unique(values[of_one], return_inverse=True)
+        by_value = ValueRuns(distinct)
         pieces: list[tuple[Array, Array]] = []
         for first, pixels in strips(dataset, band):
-            if asked.size:
+            if distinct.size:
                 by_value.add(first, pixels)
             if of_any.any():
                 chosen = np.asarray(pixels != 0)
@@ -582,8 +582,8 @@ def _read_file(dataset: Any, bands: Array, values: Array) -> Runs:
                 pieces.append((begin + base, end + base))
         parts += [by_value.collect()[1], _stitched(pieces)]
         place[of_one] = masks + code
-        place[of_any] = masks + asked.size
-        masks += asked.size + 1
+        place[of_any] = masks + distinct.size
+        masks += distinct.size + 1
     return take_runs(joined(parts), place)
 
 

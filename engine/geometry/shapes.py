@@ -94,7 +94,7 @@ def _united(parts: Array, start: Array, several: Array) -> tuple[Array, bool]:
     """Combine parts to multipolygons if disjoint, otherwise to their union; also return whether all
     are disjoint.
     """
-    all_apart = True
+    all_disjoint = True
     counts = np.diff(start)[several]
     result = np.empty(several.size, object)
     for size in np.unique(counts):  # as many rows of parts as polygons have that many
@@ -105,10 +105,10 @@ def _united(parts: Array, start: Array, several: Array) -> tuple[Array, bool]:
         combined = shapely.multipolygons(members, indices=owner[at])
         valid = shapely.is_valid(combined)
         if not valid.all():
-            all_apart = False
+            all_disjoint = False
             combined[~valid] = _polygonal(shapely.union_all(table[~valid], axis=1))
         result[same] = combined
-    return result, all_apart
+    return result, all_disjoint
 
 
 def _polygonal(geometries: Array) -> Array:

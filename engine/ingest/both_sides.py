@@ -41,21 +41,21 @@ def _spelling_notes(
         A warning on labels that differ only in case, blanks, hyphens, zeros, plural or Unicode
         form, or on classes numbered from 0 and from 1; a note on similar names.
     """
-    lone = [side["label_value"].drop_nulls().unique() for side in one_sided]
-    alike = _spelt_alike(lone, (theirs, ours))
-    if not all(len(side) for side in lone) and not alike:
+    one_sided_labels = [side["label_value"].drop_nulls().unique() for side in one_sided]
+    equal = _equal_spellings(one_sided_labels, (theirs, ours))
+    if not all(len(side) for side in one_sided_labels) and not equal:
         return []
-    if lone[0].dtype.is_integer() and lone[1].dtype.is_integer():
-        return _numbered(ours, theirs, lone[0], lone[1])
-    mine, theirs_only = (sorted(map(str, side)) for side in lone)
+    if one_sided_labels[0].dtype.is_integer() and one_sided_labels[1].dtype.is_integer():
+        return _numbered(ours, theirs, one_sided_labels[0], one_sided_labels[1])
+    mine, theirs_only = (sorted(map(str, side)) for side in one_sided_labels)
     by_spelling = {plain(other): other for other in theirs_only}
-    same = {name: by_spelling[plain(name)] for name in mine if plain(name) in by_spelling} | alike
+    same = {name: by_spelling[plain(name)] for name in mine if plain(name) in by_spelling} | equal
     bare = all(a.strip() == b.strip() for a, b in same.items())
     way = option("label_format", ["blanks"]) if bare else _mapped(same)
     if any(_composed(a) == _composed(b) for a, b in same.items()):
         way += ", or normalise the columns, e.g. with .str.normalize('NFC') of Polars"
     notes = []
-    few = same == alike and 2 * len(same) < theirs.n_unique()
+    few = same == equal and 2 * len(same) < theirs.n_unique()
     maybe_classes = few and all(
         _composed(a.strip()) != _composed(b.strip()) for a, b in same.items()
     )
@@ -88,14 +88,14 @@ def _spelling_notes(
     return notes
 
 
-def _spelt_alike(lone: Sequence[pl.Series], others: Sequence[pl.Series]) -> dict[str, str]:
+def _equal_spellings(one_sided: Sequence[pl.Series], others: Sequence[pl.Series]) -> dict[str, str]:
     """Labels of the predictions, and those of the ground truths equal but for blanks around,
     capitals and Unicode form (NFC, NFD).
 
     Single letters in capitals and small are classes of their own, as in recognition of characters.
     """
     result: dict[str, str] = {}
-    for i, (side, other) in enumerate(zip(lone, others, strict=True)):
+    for i, (side, other) in enumerate(zip(one_sided, others, strict=True)):
         if len(side) and side.dtype == pl.String == other.dtype:
             by_bare = {_bare(name): name for name in other.drop_nulls()}
             pairs = [
@@ -273,7 +273,7 @@ ONE_SIDED_LABELS = frozenset({f"labels_in_{side}_only" for side in (PREDICTIONS,
 """Kinds of notes on labels of one side only."""
 SCORES = "score_columns"
 """Key, next to the tables, of the labels of score columns as a table."""
-_HELD = 100  # labels of one side that a note knows
+_MOST_LISTED = 100  # labels of one side that a note knows
 
 Place = tuple[str, str]
 """A role and one of its columns."""
@@ -350,12 +350,12 @@ def _filled_labels(frames: Mapping[str, pl.DataFrame], place: Place) -> bool:
 
 def _cast(frames: dict[str, pl.DataFrame], role: str, name: str, target: pl.DataType) -> None:
     old = frames[role][name]
-    wanted = dtypes.like(old.dtype, target)
+    dtype = dtypes.like(old.dtype, target)
     if _filled_labels(frames, (role, name)):
-        new = old.cast(wanted)
+        new = old.cast(dtype)
     else:
         # Empty ones have no values to convert, whatever dtype they have.
-        new = pl.Series(name, [None if v is None else [] for v in old], dtype=wanted)
+        new = pl.Series(name, [None if v is None else [] for v in old], dtype=dtype)
     frames[role] = frames[role].with_columns(new)
 
 
@@ -370,7 +370,7 @@ def check_kinds(
     }
     kinds = {place: dtypes.kind_of(series.dtype) for place, series in values.items()}
     if len(set(kinds.values())) > 1:
-        shown = "; ".join(
+        columns = "; ".join(
             f"{nouns.named(name) if role == TABLE else role} {kinds[role, name]}"
             f" ({samples(series)})"
             for (role, name), series in values.items()
@@ -390,7 +390,7 @@ def check_kinds(
             f" pl.col({label!r}).cast(pl.String)."
         )
         raise InputError(
-            f"{subject}: {shown}: they can never be equal.{way}",
+            f"{subject}: {columns}: they can never be equal.{way}",
             code="types_differ",
             column=subject,
         )
@@ -422,10 +422,10 @@ def _numbers_for_names(
     first = {str(n): name for n, name in sorted(mapping.items())[:N_NAMES]}
     more = {"...": ""} if len(mapping) > N_NAMES else {}
     missing = len(numbers - mapping.keys())
-    lone = f" {count_of(missing, 'number')} occurs in no table." if missing else ""
+    unused = f" {count_of(missing, 'number')} occurs in no table." if missing else ""
     return (
         f" Map the numbers to the names, as {count_of(pairs, 'pair')} of predictions and ground"
-        f" truths show them: {option('label_map', {**first, **more})}.{lone}"
+        f" truths show them: {option('label_map', {**first, **more})}.{unused}"
     )
 
 
@@ -459,20 +459,22 @@ def datum_notes(
             notes += _note("datums_not_listed", ids.minus(side, DATUMS), what, nouns)
     if sides == [TABLE]:
         if everything is not None:
-            lone = ids.minus(DATUMS, TABLE)
-            notes += _note("datums_without_rows", lone, "without rows", nouns)
+            unmatched = ids.minus(DATUMS, TABLE)
+            notes += _note("datums_without_rows", unmatched, "without rows", nouns)
         return notes
-    lone = ids.minus(everything or GROUND_TRUTHS, PREDICTIONS)
-    if len(lone) or not whole:  # all parts count
+    unmatched = ids.minus(everything or GROUND_TRUTHS, PREDICTIONS)
+    if len(unmatched) or not whole:  # all parts count
         with_truths, truths = (len(ids.minus(GROUND_TRUTHS, PREDICTIONS)), ids.count(GROUND_TRUTHS))
         words = nouns.one, nouns.many, "without predictions"
-        note = note_of("datums_without_predictions", len(lone), words, lone.head(5).to_list())
+        note = note_of(
+            "datums_without_predictions", len(unmatched), words, unmatched.head(5).to_list()
+        )
         facts: dict[str, Any] = {"with_ground_truths": with_truths, "ground_truths": truths}
         if rows is not None and (not whole or with_truths >= MANY * truths):
             facts |= _sizes(ids, videos="frame" in rows[GROUND_TRUTHS].columns)
         notes.append(msgspec.structs.replace(note, facts={**facts, "least": 1}))
-    lone = ids.minus(everything or PREDICTIONS, GROUND_TRUTHS)
-    return notes + _note("datums_without_ground_truths", lone, "without ground truths", nouns)
+    unmatched = ids.minus(everything or PREDICTIONS, GROUND_TRUTHS)
+    return notes + _note("datums_without_ground_truths", unmatched, "without ground truths", nouns)
 
 
 def _sizes(ids: DatumIds, *, videos: bool) -> dict[str, Any]:
@@ -558,7 +560,7 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
     ours, theirs = pairs[PREDICTIONS], pairs[GROUND_TRUTHS]
     if ours.equals(theirs, null_equal=False) and keyed[PREDICTIONS] == keyed[GROUND_TRUTHS]:
         return _undeclared(pairs)
-    lone = [
+    unmatched = [
         mine.join(other, on=["label_key", "label_value"], how="anti", maintain_order="left")
         for mine, other in ((ours, theirs), (theirs, ours))
     ]
@@ -568,24 +570,24 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
     if keyed[PREDICTIONS] != keyed[GROUND_TRUTHS]:
         notes.append(_one_keyed(keyed, keys, bool(common)))
     if not common:
-        shown = {side: listing(sorted(values)) for side, values in keys.items()}
+        key_lists = {side: listing(sorted(values)) for side, values in keys.items()}
         notes.append(
             Note(
                 "no_common_label_key",
                 "predictions and ground truths have no label_key in common "
-                f"({shown[PREDICTIONS]} against {shown[GROUND_TRUTHS]}): no row can match.",
+                f"({key_lists[PREDICTIONS]} against {key_lists[GROUND_TRUTHS]}): no row can match.",
                 0,
                 warning=True,
             )
         )
-    elif lone[0].height == ours.height:
+    elif unmatched[0].height == ours.height:
         message = "no label of the predictions is one of the ground truths: no row can match."
         notes.append(Note("no_common_label", message, 0, warning=True))
     if common:
-        notes += _spelling_notes(ours["label_value"], theirs["label_value"], lone)
-    for side, one_sided in zip((PREDICTIONS, GROUND_TRUTHS), lone, strict=True):
+        notes += _spelling_notes(ours["label_value"], theirs["label_value"], unmatched)
+    for side, one_sided in zip((PREDICTIONS, GROUND_TRUTHS), unmatched, strict=True):
         if one_sided.height:
-            notes.append(_in_one_only(side, _labels(one_sided, _HELD), one_sided.height))
+            notes.append(_in_one_only(side, _labels(one_sided, _MOST_LISTED), one_sided.height))
     return notes + _undeclared(pairs)
 
 
@@ -715,14 +717,16 @@ def _undeclared(pairs: Mapping[str, pl.DataFrame]) -> list[Note]:
     if LABELS not in pairs or not pairs[LABELS].height or not sides:
         return []
     used = pl.concat(sides).unique(maintain_order=True)
-    lone = used.join(
+    undeclared = used.join(
         pairs[LABELS], on=["label_key", "label_value"], how="anti", maintain_order="left"
     )
-    if not lone.height:
+    if not undeclared.height:
         return []
-    some = listing(_labels(lone), lone.height)
-    what = count_of(lone.height, "label")
-    return [Note("labels_not_declared", f"{what} not in the labels table: {some}.", lone.height)]
+    some = listing(_labels(undeclared), undeclared.height)
+    what = count_of(undeclared.height, "label")
+    return [
+        Note("labels_not_declared", f"{what} not in the labels table: {some}.", undeclared.height)
+    ]
 
 
 def _labels(pairs: pl.DataFrame, most: int = N_NAMES) -> list[Any]:

@@ -238,12 +238,12 @@ def _of_all(notes_by_bucket: list[list[Note]], heads: list[dict[str, Any]]) -> l
                 per_fact.setdefault(key, [None] * len(notes_by_bucket))[i] = note
     common = []
     for (kind, _), each in per_fact.items():
-        asked = [
+        notes_of_buckets = [
             note
             for note, has_both_sides in zip(each, sides, strict=True)
             if has_both_sides or kind == UNMET
         ]
-        if all(asked):
+        if all(notes_of_buckets):
             common += [note for note in each if note][:1]
     rest = [
         [note for note in notes if (note.kind, repr(note.facts)) not in per_fact]
@@ -317,7 +317,7 @@ def plan_buckets(
         single: return the plan also if it has only one bucket.
         rows: plan as if all tables together had so many rows.
     """
-    asked = options.memory_limit is not None or pool.apart
+    required = options.memory_limit is not None or pool.apart
     requested = options.memory_limit
     limit = sufficient_limit(requested)
     share = pool.share(limit)
@@ -331,7 +331,7 @@ def plan_buckets(
         heads = first_rows(ready)
         reason = unclear(plan, ready, heads)
     if reason:
-        return None, reason if asked else ""
+        return None, reason if required else ""
     heights = heights_of(ready)
     if not all(heights[role] for role in heights if role != DATUMS):
         return None, ""
@@ -389,12 +389,12 @@ def describe_memory(
     Raises:
         OptionError: a memory limit that :func:`evalengine.score` would refuse.
     """
-    asked = rows is not None or workers is not None
-    if options.memory_limit is None and not large(inputs) and not asked:
+    forecast = rows is not None or workers is not None
+    if options.memory_limit is None and not large(inputs) and not forecast:
         return []
     pool = pool_of(None, None, options.threads)
     parts, reason = plan_buckets(plan, inputs, options, pool, single=True, rows=rows)
-    if asked:
+    if forecast:
         from .memory import describe_forecast
 
         of_tables = None
@@ -421,7 +421,7 @@ EstimateOf = Callable[[planner.Plan, Any, Threads], summary.Estimate | None]
 
 
 def run(
-    found: BucketPlan,
+    bucket_plan: BucketPlan,
     plan: planner.Plan,
     options: Options,
     pool: Pool,
@@ -436,7 +436,7 @@ def run(
     """Shuffle rows to buckets, tally every bucket, merge, summarise.
 
     Args:
-        found: result of :func:`plan_buckets`.
+        bucket_plan: result of :func:`plan_buckets`.
         estimate_of: computes intervals, if requested.
         in_memory: keep the tally in memory as far as the limit allows; otherwise only if it is
             small.
@@ -450,16 +450,16 @@ def run(
         InputError: the tables break their contract; counts and row numbers are of the whole.
         ScratchError: the scratch folder is too small for the run.
     """
-    ready, n = found.ready, found.sizes.n
+    ready, n = bucket_plan.ready, bucket_plan.sizes.n
     notes = early_notes(ready, options)
     by_rows = plan.does.fitted_by_rows
-    asked, ahead = plan, by_rows.columns if by_rows is not None else ()
+    full_plan, ahead = plan, by_rows.columns if by_rows is not None else ()
     fit_notes: list[Note] = []
     if not ahead:
-        plan, notes = fitted_to_heads(plan, ready, found.heads, notes)
-    needed = found.sizes.scratch * (_ENDS if options.limits else 1)
+        plan, notes = fitted_to_heads(plan, ready, bucket_plan.heads, notes)
+    needed = bucket_plan.sizes.scratch * (_BOUNDS_ROOM if options.limits else 1)
     with ending_in_order(), ExitStack() as stack:
-        most = min(pool.share(found.limit) // 4, tuning().object_bytes)
+        most = min(pool.share(bucket_plan.limit) // 4, tuning().object_bytes)
         folder, place = (disk or stack).enter_context(
             run_place(options.scratch, needed, storage, most)
         )
@@ -468,8 +468,8 @@ def run(
         step(f"shuffling rows to {n} buckets")
         shuffled = split(
             ready,
-            found.heads,
-            found.heights,
+            bucket_plan.heads,
+            bucket_plan.heights,
             folder,
             n,
             pool,
@@ -479,14 +479,18 @@ def run(
             mapped=options.label_map is not None,
         )
         notes += too_full(
-            shuffled.fullest(folder), found.limit, pool.share(found.limit), plan.task, options
+            shuffled.fullest(folder),
+            bucket_plan.limit,
+            pool.share(bucket_plan.limit),
+            plan.task,
+            options,
         )
         several = None
         if ahead:
             plan, several = planner.may_fit(plan, shuffled.ahead)
         notes += shuffled.notes
         in_parts = plan.does.in_parts
-        room = max(0, found.limit - BASE) // _MERGED
+        room = max(0, bucket_plan.limit - BASE) // _MERGED
         job = Job(
             explicit_metrics(options, plan),
             plan.task,
@@ -494,7 +498,7 @@ def run(
             plan.fingerprint,
             _without_sources(ready),
             shuffled,
-            ids=max(1, found.sizes.datums_at_once // (4 * n)),
+            ids=max(1, bucket_plan.sizes.datums_at_once // (4 * n)),
             memory=room if in_memory else min(room, tuning().tally_bytes),
             several=several,
             highest=_highest(folder, shuffled, plan),
@@ -516,7 +520,7 @@ def run(
             parts_of: list[Any] = [
                 msgspec.convert(head["findings"], by_rows.findings) for head in heads
             ]
-            plan, fit_notes = planner.fitted_late(asked, by_rows.merge(parts_of))
+            plan, fit_notes = planner.fitted_late(full_plan, by_rows.merge(parts_of))
         if own_values is not None:
             write_values(here, n, own_values)
         notes += check_common_ids(heads, ready)
@@ -525,7 +529,7 @@ def run(
         parts = list(range(n))
 
         def merged(home: str) -> Any:
-            return _merged(home, parts, plan, found.sizes, pool)
+            return _merged(home, parts, plan, bucket_plan.sizes, pool)
 
         tallies, n_datums = merged(here)
         if (late := plan.does.late_notes) is not None:
@@ -548,10 +552,10 @@ def run(
                 lambda home: merged(home)[0],
             )
             makers = {**makers, limits.FRAME: lambda: moved}
-        frames = frames_of(makers, tallies, plan, options.scratch, found.limit)
+        frames = frames_of(makers, tallies, plan, options.scratch, bucket_plan.limit)
         page = _page(plan, tallies, threads) if plan.paged else Paged()
         table = ready.sides.get(TABLE)
-        unnamed = table is not None and table.table.datum not in found.heads[TABLE].columns
+        unnamed = table is not None and table.table.datum not in bucket_plan.heads[TABLE].columns
         tallied = _tally_in_memory(here, parts, plan, options, job.memory, unnamed=unnamed)
         corrects = plan.does.judge and options.human is not None
         datums = None
@@ -566,7 +570,7 @@ def run(
                 f" {gigabytes(job.memory)}. Raise it, or omit it.",
                 code="memory_limit_too_small",
             )
-        notes += frames_beyond({**frames, **page.makers}, found.limit)
+        notes += frames_beyond({**frames, **page.makers}, bucket_plan.limit)
         notes += [] if estimate is None else estimate.notes()
     content = {**of_buckets([head["content"] for head in heads]), **option_digests(options)}
     return summary.Result(
@@ -610,7 +614,7 @@ def _merged(
     return tallies, len(tallies.datums)
 
 
-_ENDS = 3  # times as much room for tallies if bounds are computed
+_BOUNDS_ROOM = 3  # times as much room for tallies if bounds are computed
 _MERGED = 4  # bytes of memory per byte of kept tallies during their merge
 
 

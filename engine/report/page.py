@@ -122,18 +122,18 @@ class Part(msgspec.Struct, frozen=True):
 
 
 def parts(
-    card: Scorecard, found: list[Section], differences: Differences | None, most: int
+    card: Scorecard, sections: list[Section], differences: Differences | None, most: int
 ) -> list[Part]:
     """Build the tables of a run.
 
     Args:
-        found: sections of the run, worst first.
+        sections: sections of the run, worst first.
         differences: differences to the baseline, if there is one.
         most: maximum number of rows per table.
     """
     return [
         Part(
-            title=plain(section.label_key or "") if headed(section, found) else "",
+            title=plain(section.label_key or "") if headed(section, sections) else "",
             numbers=_numbers(section, differences, i),
             tables=[
                 _of_grid(card, grid, None, most, f"table-{i}-{j}", "")
@@ -158,7 +158,7 @@ def parts(
                 for j, grid in enumerate(section.slices)
             ],
         )
-        for i, section in enumerate(found)
+        for i, section in enumerate(sections)
     ]
 
 
@@ -201,22 +201,22 @@ def _numbers(section: Section, differences: Differences | None, i: int) -> Table
 _NEXT = [Column("baseline"), Column("difference"), Column("verdict", READING)]
 
 
-def _baseline_cells(found: Difference | None) -> list[Cell]:
+def _baseline_cells(difference: Difference | None) -> list[Cell]:
     """Return cells for the baseline's number, the difference with its interval, and the verdict."""
-    if found is None:
+    if difference is None:
         return texts("not there", "", "new")
-    before = Cell(number(found.before), found.before)
-    if found.value is None:
+    before = Cell(number(difference.before), difference.before)
+    if difference.value is None:
         return [before, *texts(UNDEFINED, "undefined")]
-    value = signed(found.value)
-    if found.lower is not None and found.upper is not None:
-        value += f" [{signed(found.lower)}, {signed(found.upper)}]"
-    reading = found.reading
-    verdict = f"{ARROWS[reading]} {reading}" if reading else found.unread
-    if found.adjusted is not None:
-        p = p_value(found.adjusted).replace(" ", "\u00a0")
+    value = signed(difference.value)
+    if difference.lower is not None and difference.upper is not None:
+        value += f" [{signed(difference.lower)}, {signed(difference.upper)}]"
+    reading = difference.reading
+    verdict = f"{ARROWS[reading]} {reading}" if reading else difference.unread
+    if difference.adjusted is not None:
+        p = p_value(difference.adjusted).replace(" ", "\u00a0")
         verdict += f" after correction ({p})"
-    return [before, Cell(value, found.value), Cell(verdict, state=reading)]
+    return [before, Cell(value, difference.value), Cell(verdict, state=reading)]
 
 
 def _of_grid(
@@ -230,18 +230,19 @@ def _of_grid(
     searched: bool = False,
 ) -> Table:
     """Build a table of labels or slices, with support, and the baseline of the first number."""
-    shown = grid.rows[:most]
-    if any(row.reaches for row in shown):
+    grid_rows = grid.rows[:most]
+    if any(row.reaches for row in grid_rows):
         every = [
-            reaches(column, bounds=True) for column in zip(*(r.rows for r in shown), strict=True)
+            reaches(column, bounds=True)
+            for column in zip(*(r.rows for r in grid_rows), strict=True)
         ]
-        shown = [
+        grid_rows = [
             row._replace(reaches=intervals)
-            for row, intervals in zip(shown, zip(*every, strict=True), strict=True)
+            for row, intervals in zip(grid_rows, zip(*every, strict=True), strict=True)
         ]
-    support = [supported(row) for row in shown]
+    support = [supported(row) for row in grid_rows]
     support_values = [
-        row.support if isinstance(row.support, (int, float)) else None for row in shown
+        row.support if isinstance(row.support, (int, float)) else None for row in grid_rows
     ]
     largest = max((one for one in support_values if one is not None), default=0) or 1
     columns = [Column(plain(name), NAME) for name in grid.names]
@@ -249,9 +250,9 @@ def _of_grid(
     columns += _NEXT if differences is not None else []
     columns += [Column("support")] if any(support) else []
     columns += [Column(plain(name)) for name in grid.columns[1:]]
-    unit = all(0 <= (row.numbers[0] or 0.0) <= 1 for row in shown)
+    unit = all(0 <= (row.numbers[0] or 0.0) <= 1 for row in grid_rows)
     rows = []
-    for row, support_text, support_value in zip(shown, support, support_values, strict=True):
+    for row, support_text, support_value in zip(grid_rows, support, support_values, strict=True):
         line = texts(*map(plain, row.names))
         first, *more = map(Cell, cells(grid, row), row.numbers)
         filled = unit and first.value is not None
@@ -271,14 +272,14 @@ def _of_grid(
     best_first = layout_of(card.task, card.dialect).best_first
     end = first_end(card.directions.get(grid.first), best_first=best_first)
     order = f"{title}, by {grid.columns[0]}, {end} first" if title else ""
-    notes = _notes(grid, len(shown))
+    notes = _notes(grid, len(grid_rows))
     return Table(columns, rows, order or plain(grid.title), notes, id, searched)
 
 
-def _notes(grid: Grid, shown: int) -> list[str]:
+def _notes(grid: Grid, n_rows: int) -> list[str]:
     notes = [grid.note] if grid.note else []
-    if shown < len(grid.rows):
-        left = len(grid.rows) - shown
+    if n_rows < len(grid.rows):
+        left = len(grid.rows) - n_rows
         notes.append(
             f"{left:,} more of {len(grid.rows):,} rows are not on this page: the metrics"
             " frame of the run has all of them."
@@ -292,12 +293,12 @@ def _notes(grid: Grid, shown: int) -> list[str]:
     return notes
 
 
-def lead(found: list[Section]) -> str:
+def lead(sections: list[Section]) -> str:
     """Return a one-sentence headline for a page without gates and baseline.
 
     With several label keys, it uses the numbers over all keys, otherwise the first key, by name.
     """
-    for section in sorted(found, key=lambda one: one.label_key is not None):
+    for section in sorted(sections, key=lambda one: one.label_key is not None):
         by_metric: dict[str, list[Line]] = {}
         for line in section.headline:
             if line.value is not None:
@@ -309,7 +310,7 @@ def lead(found: list[Section]) -> str:
         ][:_LEADING]
         if lines:
             figures = [f"{line.called} {_figure(line)}" for line in lines]
-            named = f"{plain(section.label_key or '')}: " if headed(section, found) else ""
+            named = f"{plain(section.label_key or '')}: " if headed(section, sections) else ""
             listed = " and ".join(filter(None, (", ".join(figures[:-1]), figures[-1])))
             return f"{named}{listed}."
     return "No aggregate of this run is defined."
@@ -322,12 +323,14 @@ def _figure(line: Line) -> str:
     return value if None in bounds else f"{value} {interval(*bounds)}"
 
 
-def _known(said: str, found: list[Section]) -> str:
+def _with_alias(sentence: str, sections: list[Section]) -> str:
     """Add the name in other tools to the first number of a sentence, and capitalise "this run"."""
-    said = f"T{said[1:]}" if said.startswith("this run ") else said
-    every = [line for section in found for line in section.headline if line.alias]
-    first = min(every, key=lambda line: said.find(line.title) % (len(said) + 1), default=None)
-    return said if first is None else said.replace(first.title, first.called, 1)
+    sentence = f"T{sentence[1:]}" if sentence.startswith("this run ") else sentence
+    every = [line for section in sections for line in section.headline if line.alias]
+    first = min(
+        every, key=lambda line: sentence.find(line.title) % (len(sentence) + 1), default=None
+    )
+    return sentence if first is None else sentence.replace(first.title, first.called, 1)
 
 
 _LEADING = 3
@@ -368,7 +371,7 @@ class Examples(msgspec.Struct, frozen=True):
 
 def examples(
     worst: pl.DataFrame,
-    found: Samples,
+    samples: Samples,
     pictures: Pictures | None,
     slices: pl.DataFrame | None = None,
 ) -> Examples:
@@ -406,17 +409,17 @@ def examples(
         id="examples-since" if since else "examples-table",
         searched=len(rows) > 1,
     )
-    notes = [plain(found.missing)] if found.missing else []
+    notes = [plain(samples.missing)] if samples.missing else []
     notes += [plain(note) for note in pictures.notes] if pictures is not None else []
     thumbnails = (None,) * worst.height if pictures is None else pictures.pictures
-    shown = [
+    entries = [
         _datum(one, why, picture or lines)
         for one, why, picture, lines in zip(
-            found.datums, worst["why"], thumbnails, outlines(found.datums), strict=True
+            samples.datums, worst["why"], thumbnails, outlines(samples.datums), strict=True
         )
         if one.content is not None or picture is not None
     ]
-    return Examples(table, shown, notes)
+    return Examples(table, entries, notes)
 
 
 def _datum(one: Sample, why: str, picture: Picture | None) -> Datum:
@@ -602,9 +605,15 @@ def as_page(
     page, all_sections = "", sections(card)
     drawn = _drawn(card, baseline, examples, all_sections)
     for most in _MOST_ROWS:
-        shown = parts(card, all_sections, differences, most)
+        page_parts = parts(card, all_sections, differences, most)
         summary_facts = _summary_facts(
-            card, all_sections, shown, comparison, gates, warnings, baseline=baseline is not None
+            card,
+            all_sections,
+            page_parts,
+            comparison,
+            gates,
+            warnings,
+            baseline=baseline is not None,
         )
         summary_facts["reading"] = (
             "" if baseline is None else _reading(comparison, margins, untested)
@@ -618,8 +627,8 @@ def as_page(
                 **_about(card, title, baseline, baseline_name),
                 commands=commands,
                 **summary_facts,
-                steps=steps(card, baseline, shown, gates, summary_facts["warnings"], folder),
-                parts=shown,
+                steps=steps(card, baseline, page_parts, gates, summary_facts["warnings"], folder),
+                parts=page_parts,
                 gates=gates,
                 notes=[
                     *(plain(note) for kind, note in ordered_notes(card) if kind == "note"),
@@ -663,8 +672,8 @@ def _safe(text: str) -> Any:
 
 def _summary_facts(
     card: Scorecard,
-    found: list[Section],
-    shown: list[Part],
+    sections: list[Section],
+    page_parts: list[Part],
     comparison: Comparison | None,
     gates: Sequence[Gate],
     warnings: Sequence[str],
@@ -676,17 +685,17 @@ def _summary_facts(
     Significant changes come first, the worse before the better.
     """
     failed = sum(gate.status == FAILED for gate in gates)
-    headline, leading = lead(found), _state(shown)
+    headline, leading = lead(sections), _state(page_parts)
     if comparison is None:
-        lines = [(_rank(leading), _against(shown) or headline)]
+        lines = [(_rank(leading), _against(page_parts) or headline)]
     else:  # the comparison's sentence uses the names of the tables
-        rows = [row for part in _leading(shown) if part.numbers for row in part.numbers.rows]
+        rows = [row for part in _leading(page_parts) if part.numbers for row in part.numbers.rows]
         states = {cell.state for row in rows for cell in row}
         changed = next((one for one in (WORSE, BETTER) if one in states), "")
-        lines = [(_rank(changed), _known(plain(comparison.verdict), found))]
+        lines = [(_rank(changed), _with_alias(plain(comparison.verdict), sections))]
         if (first := compared_lead(comparison)) and better(comparison, first[1]) > 0:
             leading = BETTER
-    lines += [(_rank(one.state), str(one)) for one in _moved(shown)]
+    lines += [(_rank(one.state), str(one)) for one in _moved(page_parts)]
     lines.sort(key=itemgetter(0))
     state = {_rank(WORSE): WORSE, _rank(BETTER): BETTER}.get(lines[0][0], "")
     mixed = state == WORSE and leading == BETTER
@@ -697,9 +706,9 @@ def _summary_facts(
         short = f"{failed} of {every} failed" if failed else f"{every} passed"
         sentences.insert(0, f"{short}.")
     has = {
-        "numbers": any(part.numbers or part.tables for part in shown),
-        "labels": any(part.labels for part in shown),
-        "slices": any(part.slices for part in shown),
+        "numbers": any(part.numbers or part.tables for part in page_parts),
+        "labels": any(part.labels for part in page_parts),
+        "slices": any(part.slices for part in page_parts),
     }
     judged = bool(gates) or baseline
     return {
@@ -723,7 +732,7 @@ def _rank(state: str) -> int:
 def steps(
     card: Scorecard,
     baseline: Scorecard | None,
-    shown: list[Part],
+    page_parts: list[Part],
     gates: Sequence[Gate],
     warnings: Sequence[str],
     folder: str | Path | None,
@@ -748,7 +757,7 @@ def steps(
     if failed:
         more = f" and {len(failed) - 1:,} more" if failed[1:] else ""
         items.append(Step(f"Failed gate: {failed[0]}{more}", "gates", listing("errors")))
-    worse = [one for one in _moved(shown) if one.state == WORSE]
+    worse = [one for one in _moved(page_parts) if one.state == WORSE]
     for what in ("labels", "slices"):
         largest = max(
             (one for one in worse if one.what == what),
@@ -759,8 +768,10 @@ def steps(
             name, change = largest.rows[0]
             message = f"Largest drop of {what}: {name}, {largest.by} {signed(change)}"
             items.append(Step(message, what, flips))
-    if not worse and _state(shown) == WORSE:
-        items.append(Step(f"Worse than the baseline: {_against(shown)[:-1]}", "numbers", flips))
+    if not worse and _state(page_parts) == WORSE:
+        items.append(
+            Step(f"Worse than the baseline: {_against(page_parts)[:-1]}", "numbers", flips)
+        )
     if "label_errors" in card.frames and (wrong := card.height("label_errors")):
         message = f"{count_of(wrong, 'ground truth')} likely wrong"
         items.append(Step(message, "", listing("label-errors")))
@@ -808,14 +819,14 @@ def _reading(comparison: Comparison | None, margins: Margins | None, untested: s
     )
 
 
-def _leading(shown: list[Part]) -> list[Part]:
+def _leading(page_parts: list[Part]) -> list[Part]:
     """Return the part over all label keys; without one, the parts of each key."""
-    return [part for part in shown if part.numbers and not part.title] or shown
+    return [part for part in page_parts if part.numbers and not part.title] or page_parts
 
 
-def _against(shown: list[Part]) -> str:
+def _against(page_parts: list[Part]) -> str:
     """Return the leading number next to the baseline's; empty without a baseline."""
-    for part in _leading(shown):
+    for part in _leading(page_parts):
         table = part.numbers
         if table is None or table.place("baseline") is None:
             continue
@@ -831,22 +842,22 @@ def _against(shown: list[Part]) -> str:
     return ""
 
 
-def _state(shown: list[Part]) -> str:
+def _state(page_parts: list[Part]) -> str:
     """Return the reading of the leading number, the worst over label keys; empty if unknown."""
     states = []
-    for part in _leading(shown):
+    for part in _leading(page_parts):
         rows = part.numbers.rows if part.numbers else []
         read = [cell.state for row in rows for cell in row if cell.state]
         states += read[:1]
     return next((state for state in (WORSE, BETTER) if state in states), "")
 
 
-def _moved(shown: list[Part]) -> list[Moved]:
+def _moved(page_parts: list[Part]) -> list[Moved]:
     """Return the labels and slices that are significantly worse or better."""
     result = []
     for what, tables in (
-        ("labels", [part.labels for part in shown if part.labels]),
-        ("slices", [table for part in shown for table in part.slices]),
+        ("labels", [part.labels for part in page_parts if part.labels]),
+        ("slices", [table for part in page_parts for table in part.slices]),
     ):
         for table in tables:
             change = table.place("difference")
@@ -867,7 +878,7 @@ def _moved(shown: list[Part]) -> list[Moved]:
 def _drawn(
     card: Scorecard,
     baseline: Scorecard | None,
-    shown: Sequence[Examples],
+    example_tables: Sequence[Examples],
     all_sections: Sequence[Section],
 ) -> dict[str, Any]:
     """Return the curves, counts by threshold, errors and examples for the template."""
@@ -878,7 +889,7 @@ def _drawn(
     other = None if baseline is None else (baseline.metrics, frames_of(baseline))
     point = operating_point(card)
     links: dict[tuple[str, str], str] = {}
-    for i, examples in enumerate(shown, 1):
+    for i, examples in enumerate(example_tables, 1):
         for j, datum in enumerate(examples.datums, 1):
             for pair in datum.example_of:
                 actual, predicted = (pair_name(plain, name, side) for side, name in enumerate(pair))
@@ -899,7 +910,7 @@ def _drawn(
         "point": "" if point is None else f"{point:g}",
         "errors": observed(card, point),
         "error_charts": [_safe(chart_figure(one)) for one in every if one.kind in _ERRORS],
-        "examples": shown,
+        "examples": example_tables,
         "unfolded": _UNFOLDED,
     }
 
@@ -948,16 +959,16 @@ def observed(card: Scorecard, point: float | None = None) -> list[Table]:
     cells = ["label_value", "outcome", "observation", "count"]
     rows = rows.filter(score_threshold=nearest).select(cells).unique(maintain_order=True)
     rows = rows.sort("count", descending=True, maintain_order=True)
-    shown = [
+    observations = [
         [*texts(plain(str(label)), outcome, seen.replace("_", " ")), Cell(f"{count:,}", count)]
         for label, outcome, seen, count in rows.head(_MOST_ROWS[-1]).iter_rows()
     ]
-    left = rows.height - len(shown)
+    left = rows.height - len(observations)
     notes = [f"{left:,} more rows are in the examples frame of the run."] if left else []
     caption = f"Errors by label at score {nearest:g}, the most frequent first"
     columns = [Column("label", NAME), Column("outcome", NOTE), Column("observation", NOTE)]
-    table = Table([*columns, Column("count")], shown, caption, notes, "observations")
-    return [table] if shown else []
+    table = Table([*columns, Column("count")], observations, caption, notes, "observations")
+    return [table] if observations else []
 
 
 def _contents(has: dict[str, bool], drawn: dict[str, Any], first: str) -> list[tuple[str, str]]:

@@ -99,9 +99,9 @@ def refuse(rows: Sequence[Annotation], wrong: Sequence[bool], why: str, what: st
     at = [i for i, is_wrong in enumerate(wrong) if is_wrong]
     if at:
         short = (f"row {i}, {repr(rows[i])[:100]}" for i in at[:N_EXAMPLES])
-        shown = "; ".join(short)
+        examples = "; ".join(short)
         raise InputError(
-            f"{what}: {len(at):,} of {len(rows):,} {why}, first (rows count from 0): {shown}.",
+            f"{what}: {len(at):,} of {len(rows):,} {why}, first (rows count from 0): {examples}.",
             code="wrong_rows",
             side=what,
             field=why.split("'")[1] if "'" in why else None,
@@ -367,9 +367,9 @@ class COCO:
         """
         rows = self._dataset["categories"]
         for key, values in (("name", catNms), ("supercategory", supNms), ("id", catIds)):
-            wanted = _several(values)
-            if len(wanted):
-                rows = [row for row in rows if row[key] in wanted]
+            requested = _several(values)
+            if len(requested):
+                rows = [row for row in rows if row[key] in requested]
         return [row["id"] for row in rows]
 
     def getImgIds(self, imgIds: Any = (), catIds: Any = ()) -> list[Any]:
@@ -453,11 +453,11 @@ class COCO:
         ids = column(rows, "image_id")
         if not {*ids} <= self.imgs.keys():
             other = [i for i in ids if i not in self.imgs]
-            shown = ", ".join(map(repr, other[:N_EXAMPLES]))
+            examples = ", ".join(map(repr, other[:N_EXAMPLES]))
             raise NotOfThisSet(
                 f"Results do not correspond to current coco set: {len(other):,} of {len(rows):,}"
                 f" have an image_id that is not among the {len(self.imgs):,} images, first"
-                f" {shown}.",
+                f" {examples}.",
                 code="unknown_ids",
                 count=len(other),
                 of=len(rows),

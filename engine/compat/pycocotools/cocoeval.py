@@ -179,7 +179,12 @@ class EvaluatedSides(msgspec.Struct, frozen=True):
 
 
 def choose(
-    coco: COCO, images: Mapping[Any, int], categories: Mapping[Any, int], what: str, *, apart: bool
+    coco: COCO,
+    images: Mapping[Any, int],
+    categories: Mapping[Any, int],
+    what: str,
+    *,
+    per_category: bool,
 ) -> Chosen:
     """Select the rows of some images and categories.
 
@@ -187,7 +192,7 @@ def choose(
         images: image id to index.
         categories: category id to index.
         what: name of the rows, for errors.
-        apart: separate the categories; otherwise rows are sorted by category, then row.
+        per_category: separate the categories; otherwise rows are sorted by category, then row.
     """
     rows, image_ids, ids = _rows(coco, images, what)
     datum, label = (
@@ -195,12 +200,12 @@ def choose(
         for values, places in ((image_ids, images), (column(rows, "category_id", what), categories))
     )
     number = np.flatnonzero((datum >= 0) & (label >= 0))
-    if not apart:
+    if not per_category:
         number = number[np.argsort(label[number], kind="stable")]
-    if number.size < len(rows) or not apart:
+    if number.size < len(rows) or not per_category:
         rows, ids = ([values[i] for i in number.tolist()] for values in (rows, ids))
         datum, label = datum[number], label[number]
-    if not apart:
+    if not per_category:
         label = np.zeros_like(label)
     return Chosen(rows, ids, datum, label, column(rows, "score", what) if what == RESULTS else [])
 
@@ -247,7 +252,7 @@ def meet(
     categories: Sequence[Any],
     params: Params,
     *,
-    apart: bool,
+    per_category: bool,
     threads: Workers,
 ) -> EvaluatedSides:
     """Select and encode the results and ground truths of some images and categories.
@@ -257,33 +262,33 @@ def meet(
         images: ids.
         categories: ids.
         params: ``iouType``, a key of :data:`KINDS`, selects the comparison.
-        apart: whether to separate categories.
+        per_category: whether to separate categories.
 
     Raises:
         InputError: rows without required keys, or that cannot be compared.
     """
     by_image, by_category = ({one: i for i, one in enumerate(ids)} for ids in (images, categories))
     ours, theirs = (
-        choose(coco, by_image, by_category, what, apart=apart)
+        choose(coco, by_image, by_category, what, per_category=per_category)
         for coco, what in zip(sets, (RESULTS, TRUTHS), strict=True)
     )
-    ours_shown, theirs_shown = KINDS[params.iouType](sets, (ours, theirs), params, threads)
-    plain = isinstance(ours_shown, Boxes) and ours_shown.given_area is None
+    our_geometry, their_geometry = KINDS[params.iouType](sets, (ours, theirs), params, threads)
+    plain = isinstance(our_geometry, Boxes) and our_geometry.given_area is None
     score = numbers(ours.rows, ours.score, "score", RESULTS)
-    n_labels = len(categories) if apart else 1
+    n_labels = len(categories) if per_category else 1
     # Ground truths that are ignored, other than crowds.
-    aside = theirs_shown.shapes.set_aside if isinstance(theirs_shown, Regions) else None
+    aside = their_geometry.shapes.set_aside if isinstance(their_geometry, Regions) else None
     batch = Batch(
         datums=Datums(None, pl.DataFrame(), rows=len(images)),
         labels=labels_of(n_labels),
-        predictions=_side(ours, ours_shown, score, plain=plain),
-        ground_truths=_side(theirs, theirs_shown, np.zeros(0), plain=plain),
+        predictions=_side(ours, our_geometry, score, plain=plain),
+        ground_truths=_side(theirs, their_geometry, np.zeros(0), plain=plain),
         single=False,
         crowd=np.array([*map(bool, map(methodcaller("get", "iscrowd"), theirs.rows))], np.bool_),
         ignore=np.zeros(len(theirs.rows), np.bool_) if aside is None else aside,
         area=_areas(theirs.rows, TRUTHS),
     )
-    return EvaluatedSides(ours, theirs, batch, (ours_shown, theirs_shown))
+    return EvaluatedSides(ours, theirs, batch, (our_geometry, their_geometry))
 
 
 def labels_of(n: int) -> Labels:
@@ -314,19 +319,19 @@ class Regions(NamedTuple):
     shapes: Shapes
 
 
-Shown = Boxes | Regions
+Geometry = Boxes | Regions
 
 
-def _side(chosen: Chosen, shown: Shown, score: Array, *, plain: bool) -> Side:
+def _side(chosen: Chosen, geometry: Geometry, score: Array, *, plain: bool) -> Side:
     """Build one side for matching; plain boxes are matched without shapes."""
     corners: Any
-    if plain and isinstance(shown, Boxes):
-        x, y, w, h = np.ascontiguousarray(shown.boxes.T)
+    if plain and isinstance(geometry, Boxes):
+        x, y, w, h = np.ascontiguousarray(geometry.boxes.T)
         piece = Piece((x, y, x + w, y + h), (w, h), score)
         return Side(chosen.datum, chosen.label, (piece,), None, pl.DataFrame())
-    corners = tuple(np.ascontiguousarray(shown.shapes.boxes.T))
+    corners = tuple(np.ascontiguousarray(geometry.shapes.boxes.T))
     piece = Piece(corners, None, score)
-    return Side(chosen.datum, chosen.label, (piece,), shown.shapes, pl.DataFrame())
+    return Side(chosen.datum, chosen.label, (piece,), geometry.shapes, pl.DataFrame())
 
 
 def _areas(rows: Sequence[Annotation], what: str) -> Array:
@@ -421,7 +426,7 @@ def _keypoints(
 
 
 Kind = Callable[
-    [tuple["COCO", "COCO"], tuple[Chosen, Chosen], Params, Workers], tuple[Shown, Shown]
+    [tuple["COCO", "COCO"], tuple[Chosen, Chosen], Params, Workers], tuple[Geometry, Geometry]
 ]
 
 KINDS: dict[str, Kind] = {"bbox": _boxes, "segm": _masks, "keypoints": _keypoints}
@@ -572,21 +577,21 @@ def ranked_of(cells: Sequence[Any], grid: Grid, area: int) -> Ranked:
     p_label, p_datum = np.repeat(label, n), np.repeat(datum, n)
     rank = np.arange(score.size) - np.repeat(np.cumsum([0, *n])[:-1], n)
     order = np.lexsort((-score, p_label))
-    ends = np.arange(len(grid.categories) + 1)
+    bounds = np.arange(len(grid.categories) + 1)
     g_label = np.repeat(label, m)
     _find_zeros(hit, filled_cells, n)
     hit, ignored = hit[at][:, order], ignored[at][:, order]
     counted = np.repeat(~aside[None, None], n_thresholds, axis=1)
     return Ranked(
         variants=variants,
-        start=np.searchsorted(p_label[order], ends).astype(np.int64),
+        start=np.searchsorted(p_label[order], bounds).astype(np.int64),
         score=score[order],
         datum=p_datum[order],
         row=order.astype(np.int64),
         rank=rank[order].astype(np.int32),
         hit=words_of((hit & ~ignored)[None], variants),
         ignored=words_of(ignored[None], variants),
-        gt_start=np.searchsorted(g_label, ends).astype(np.int64),
+        gt_start=np.searchsorted(g_label, bounds).astype(np.int64),
         gt_datum=np.repeat(datum, m),
         gt_row=np.arange(aside.size, dtype=np.int64),
         gt_counted=words_of(counted, variants),
@@ -697,9 +702,9 @@ class Tally(msgspec.Struct, frozen=True):
         categories = _places(params.catIds, grid.categories)
         areas = _places([tuple(r) for r in params.areaRng], [tuple(r) for r in grid.ranges])
         caps = sorted({*params.maxDets} & {*grid.caps})
-        wanted = _places(params.maxDets, caps)
-        kept_images = set(params.imgIds)
-        group = np.array([0 if image in kept_images else -1 for image in grid.images], np.int32)
+        cap_places = _places(params.maxDets, caps)
+        chosen_images = set(params.imgIds)
+        group = np.array([0 if image in chosen_images else -1 for image in grid.images], np.int32)
         parts = [
             arrays_of(
                 RankedView(
@@ -714,7 +719,7 @@ class Tally(msgspec.Struct, frozen=True):
             )
             for ranked in (self.ranked if grid.images and caps else ())
         ]
-        selections = [categories, areas, wanted]
+        selections = [categories, areas, cap_places]
         complete = all(to == [*range(len(to))] == source for to, source in selections)
         ascending = np.array_equal(of_level, np.arange(of_level.size))
         if complete and ascending and len(parts) == 1:
@@ -735,11 +740,11 @@ class Tally(msgspec.Struct, frozen=True):
         return out
 
 
-def _places(wanted: Sequence[Any], available: Sequence[Any]) -> tuple[list[int], list[int]]:
+def _places(requested: Sequence[Any], available: Sequence[Any]) -> tuple[list[int], list[int]]:
     """Return places of the wanted that are available, among the wanted and the available."""
     place = {one: i for i, one in enumerate(available)}
-    positions = [i for i, one in enumerate(wanted) if one in place]
-    return positions, [place[wanted[i]] for i in positions]
+    positions = [i for i, one in enumerate(requested) if one in place]
+    return positions, [place[requested[i]] for i in positions]
 
 
 class Evaluation:
@@ -759,7 +764,7 @@ class Evaluation:
             self.grid.images,
             list(params.catIds),
             params,
-            apart=bool(params.useCats),
+            per_category=bool(params.useCats),
             threads=Threads(),
         )
         self._settings = msgspec.structs.replace(
@@ -810,7 +815,7 @@ class Evaluation:
         """Rows of both sides by category and image: offsets and rows, results by score."""
         sides = self.met.batch.predictions, self.met.batch.ground_truths
         n_images = len(self.grid.images)
-        ends = np.arange(n_images * len(self.grid.categories) + 1)
+        bounds = np.arange(n_images * len(self.grid.categories) + 1)
         grouped = []
         for side in sides:
             cell = side.label.astype(np.int64) * n_images + side.datum
@@ -819,7 +824,7 @@ class Evaluation:
                 if side is sides[0]
                 else cell.argsort(kind="stable")
             )
-            grouped.append((np.searchsorted(cell[order], ends), order))
+            grouped.append((np.searchsorted(cell[order], bounds), order))
         return grouped[0], grouped[1]
 
     def ious(self, image: Any, category: Any) -> Any:
@@ -882,15 +887,15 @@ SUMMARIES = {
 _TITLES = {"precision": ("Average Precision", "(AP)"), "recall": ("Average Recall", "(AR)")}
 
 
-def number(line: Line, found: Mapping[str, Any], params: Params) -> tuple[float, str]:
+def number(line: Line, accumulated: Mapping[str, Any], params: Params) -> tuple[float, str]:
     """Return a number, -1 if undefined, and its printed line.
 
     Args:
-        found: ``eval``.
+        accumulated: ``eval``.
         params: defines the axes of the arrays.
     """
     cap = line.cap if line.place is None else params.maxDets[line.place]
-    values: Array = found[line.of]
+    values: Array = accumulated[line.of]
     if line.iou is not None:
         values = values[np.flatnonzero(np.asarray(params.iouThrs) == line.iou)]
     areas = [i for i, name in enumerate(params.areaRngLbl) if name == line.area]

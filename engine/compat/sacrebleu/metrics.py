@@ -51,22 +51,26 @@ class Score:
             signature: of the metric, added to the name.
             is_json: JSON with the parts of the signature as members; requires a signature.
         """
-        shown = f"{self.score:.{width}f}"
-        members: dict[str, Any] = {"name": self.name, "score": float(shown), "signature": signature}
+        score_text = f"{self.score:.{width}f}"
+        members: dict[str, Any] = {
+            "name": self.name,
+            "score": float(score_text),
+            "signature": signature,
+        }
         if self._mean > 0:
             mean, spread = f"{self._mean:.{width}f}", f"{self._ci:.{width}f}"
             members |= {"confidence_mean": float(mean), "confidence_var": float(spread)}
             members["confidence"] = f"μ = {mean} ± {spread}"
-            shown += f" ({members['confidence']})"
+            score_text += f" ({members['confidence']})"
         if self._verbose:
             members["verbose_score"] = self._verbose
         if score_only:
-            return shown
+            return score_text
         if is_json:
             members |= dict(part.split(":") for part in signature.split("|"))
             return json.dumps(members, indent=1, ensure_ascii=False)
         name = f"{self.name}|{signature}" if signature else self.name
-        return f"{name} = {shown} {self._verbose}".rstrip(" ")
+        return f"{name} = {score_text} {self._verbose}".rstrip(" ")
 
     def estimate_ci(self, scores: Iterable[Score]) -> None:
         """Store the mean of resampled scores and half the width of their 95% interval."""
@@ -457,12 +461,12 @@ class BLEU(Metric):
     def _signature_parts(self) -> dict[str, Any]:
         default = self.SMOOTH_DEFAULTS[self.smooth_method]
         value = default if self.smooth_value is None else self.smooth_value
-        shown = "" if default is None else f"[{value:.2f}]"
+        value_text = "" if default is None else f"[{value:.2f}]"
         return {
             "case": "lc" if self.lowercase else "mixed",
             "eff": bool(self.effective_order),
             "tok": self.tokenizer_signature,
-            "smooth": f"{self.smooth_method}{shown}",
+            "smooth": f"{self.smooth_method}{value_text}",
         }
 
 

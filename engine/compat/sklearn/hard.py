@@ -193,15 +193,15 @@ class Sides:
         """
         if labels is None:
             return self.present
-        asked = column("labels", labels).values
-        check_same_kind({"labels": asked})
-        if asked.dtype != self.values.dtype:
-            raise InputError(f"labels are {asked.dtype}, y_true {self.values.dtype}.")
-        return _once(asked)
+        requested = column("labels", labels).values
+        check_same_kind({"labels": requested})
+        if requested.dtype != self.values.dtype:
+            raise InputError(f"labels are {requested.dtype}, y_true {self.values.dtype}.")
+        return _once(requested)
 
-    def places(self, asked: Sequence[Any]) -> tuple[Array, Array]:
+    def places(self, requested: Sequence[Any]) -> tuple[Array, Array]:
         """Place of every true and predicted label among labels, int64 [n]; -1 for others."""
-        place = {label: i for i, label in enumerate(asked)}
+        place = {label: i for i, label in enumerate(requested)}
         of_code = np.array([place.get(label, -1) for label in self.present], np.int64)
         return of_code[self.truth], of_code[self.predicted]
 
@@ -269,8 +269,8 @@ class Sets(Sides):
     def subset(self, labels: Any) -> list[Any]:
         if labels is None:
             return self.present
-        asked = _once(column("labels", labels).values)
-        strange = [one for one in asked if one not in self.present]
+        requested = _once(column("labels", labels).values)
+        strange = [one for one in requested if one not in self.present]
         if strange:
             raise InputError(
                 f"labels {strange[:5]}: y_true has the columns 0 to {len(self.present) - 1}.",
@@ -278,17 +278,17 @@ class Sets(Sides):
                 option="labels",
                 value=strange,
             )
-        return asked
+        return requested
 
     def answers(
         self, metrics: Sequence[str], labels: Sequence[Any] | None = None, **options: Any
     ) -> Answers:
-        asked = np.array(self.present if labels is None else labels)
-        sorted_labels = np.sort(asked)
+        requested = np.array(self.present if labels is None else labels)
+        sorted_labels = np.sort(requested)
         _, truth, start = set_rows(self.truth[:, sorted_labels])
         row, predicted, _ = set_rows(self.predicted[:, sorted_labels])
         rows = Rows((np.full(row.size, np.inf),), predicted, row, -1, False, ranked=False)
-        declared = np.searchsorted(sorted_labels, asked)
+        declared = np.searchsorted(sorted_labels, requested)
         fields: dict[str, Any] = {
             "start": start,
             "rows": rows,
@@ -420,17 +420,17 @@ def cohen_kappa_score(
     """Agreement of two raters beyond chance, over the rows whose labels are both in ``labels``."""
     chosen("weights", weights, tuple(_KAPPAS))
     both = Sides(y1, y2, sample_weight, "y1 y2")
-    asked = None
+    requested = None
     if labels is not None:
-        asked = both.subset(labels)
-        truth, predicted = both.places(asked)
+        requested = both.subset(labels)
+        truth, predicted = both.places(requested)
         if (truth < 0).all():
             raise InputError("labels: at least one must be in y1.")
         inside = (truth >= 0) & (predicted >= 0)
-        both.values = pl.Series(np.arange(len(asked)))
+        both.values = pl.Series(np.arange(len(requested)))
         both.truth, both.predicted = (side[inside].astype(np.int32) for side in (truth, predicted))
         both.weight = None if both.weight is None else both.weight[inside]
-    ranks = None if asked is None else [*range(len(asked))]
+    ranks = None if requested is None else [*range(len(requested))]
     metric = _KAPPAS[weights]
     result = both.answers([metric], ranks).value(metric=metric) if both.truth.size else math.nan
     if math.isnan(result):
@@ -450,21 +450,21 @@ def confusion_matrix(
     """Rows by true and predicted label, [L, L]; of weights, or shares with ``normalize``."""
     chosen("normalize", normalize, ("true", "pred", "all", None))
     both = Sides(y_true, y_pred, sample_weight)
-    asked = both.subset(labels)
-    truth, predicted = both.places(asked)
+    requested = both.subset(labels)
+    truth, predicted = both.places(requested)
     if labels is not None and (truth < 0).all():
         raise InputError("labels: at least one must be in y_true.")
     inside = (truth >= 0) & (predicted >= 0)
-    cell = truth[inside] * len(asked) + predicted[inside]
+    cell = truth[inside] * len(requested) + predicted[inside]
     matrix: Array
     if both.weight is None:
-        matrix = np.bincount(cell, minlength=len(asked) ** 2)
+        matrix = np.bincount(cell, minlength=len(requested) ** 2)
     else:
         distinct, at = np.unique(cell, return_inverse=True)
-        matrix = np.zeros(len(asked) ** 2)
+        matrix = np.zeros(len(requested) ** 2)
         matrix[distinct] = ExactSums(distinct.size).add(both.weight[inside], at).rounded()
-    matrix = matrix.reshape(-1, len(asked)).astype(np.int64 if both.whole else np.float64)
-    if len(asked) == 1:
+    matrix = matrix.reshape(-1, len(requested)).astype(np.int64 if both.whole else np.float64)
+    if len(requested) == 1:
         warnings.warn("there is a single label; name all of them in labels=.", stacklevel=2)
     if normalize is None:
         return matrix
@@ -484,11 +484,11 @@ def multilabel_confusion_matrix(
     if samplewise:
         raise OptionError("samplewise=True is not supported.")
     both = sides(y_true, y_pred, sample_weight)
-    asked = both.subset(labels)
-    answers = both.answers(["Counts"], asked)
+    requested = both.subset(labels)
+    answers = both.answers(["Counts"], requested)
     names, of, values = map(answers.column, ("statistic", "label_value", "value"))
     counts = {(name, label): n for name, label, n in zip(names, of, values, strict=True)}
-    cells = [[counts[name, label] for name in ("tn", "fp", "fn", "tp")] for label in asked]
+    cells = [[counts[name, label] for name in ("tn", "fp", "fn", "tp")] for label in requested]
     matrix: Array = np.array(cells, np.float64).reshape(-1, 2, 2)
     return matrix.astype(both.dtype)
 
@@ -576,17 +576,17 @@ def _ratios(
             value="samples",
         )
     if average == "binary":
-        asked = [_positive(both, pos_label)]
+        requested = [_positive(both, pos_label)]
     else:
-        asked = both.subset(labels)
+        requested = both.subset(labels)
         if pos_label not in (None, 1):
             warnings.warn(
                 f"pos_label={pos_label!r} is ignored if average is not 'binary'; write"
                 " labels=[...] for a single label.",
                 stacklevel=3,
             )
-    ratios = _Ratios(both, metrics, asked, zero_division, samples=average == "samples")
-    shown = None if average == "binary" else average
+    ratios = _Ratios(both, metrics, requested, zero_division, samples=average == "samples")
+    average_name = None if average == "binary" else average
     for metric in sorted(
         ratios.undefined if warn_for is None else ratios.undefined & set(warn_for)
     ):
@@ -594,7 +594,7 @@ def _ratios(
             f"{metric} is undefined (0 / 0) for a label, and set to 0; zero_division= sets the"
             " value."
         )
-    values = [ratios.of(metric, shown) for metric in metrics]
+    values = [ratios.of(metric, average_name) for metric in metrics]
     return [float(one[0]) for one in values] if average == "binary" else values, ratios
 
 
@@ -714,20 +714,20 @@ def classification_report(
 ) -> Any:
     """Precision, recall, F1 and support of each label and averaged, as text or as a dict."""
     both = sides(y_true, y_pred, sample_weight)
-    asked = both.subset(labels)
-    names = [str(both.kind(one)) for one in asked] if target_names is None else [*target_names]
-    if len(names) != len(asked):
-        message = f"target_names has {len(names)} names for {len(asked)} labels."
+    requested = both.subset(labels)
+    names = [str(both.kind(one)) for one in requested] if target_names is None else [*target_names]
+    if len(names) != len(requested):
+        message = f"target_names has {len(names)} names for {len(requested)} labels."
         if labels is None:
             raise InputError(f"{message} Name the labels in labels=.")
         warnings.warn(message, stacklevel=2)
-    ratios = _Ratios(both, _METRICS, asked, zero_division, samples=both.several)
+    ratios = _Ratios(both, _METRICS, requested, zero_division, samples=both.several)
     if ratios.undefined:
         undefined(f"{', '.join(sorted(ratios.undefined))}: undefined (0 / 0), and set to 0.")
     support = ratios.support()
     columns = (*(ratios.of(metric, None) for metric in _METRICS), support)
     rows = [(name, *row) for name, *row in zip(names, *columns, strict=False)]
-    every = not both.several and (labels is None or set(asked) >= set(both.present))
+    every = not both.several and (labels is None or set(requested) >= set(both.present))
     averages = ("micro", "macro", "weighted", *(("samples",) if both.several else ()))
     for average in averages:
         heading = "accuracy" if average == "micro" and every else f"{average} avg"

@@ -78,9 +78,9 @@ class _Truth:
         """
         classes = self.classes
         if labels is not None:
-            asked = column("labels", labels).values
-            classes = asked.unique().sort().to_list()
-            if classes != asked.to_list():
+            requested = column("labels", labels).values
+            classes = requested.unique().sort().to_list()
+            if classes != requested.to_list():
                 raise InputError(f"labels must be unique and in order: {classes}.")
             strange = sorted(set(self.classes) - set(classes))
             if strange:
@@ -475,8 +475,8 @@ def brier_score_loss(
         answers = _of_probabilities("Brier", y_true, scores, labels, sample_weight)
     mean = _number(answers, "Brier", "the Brier score is undefined.")
     halved = scores.ndim == 1 or scores.shape[1] < 3
-    wanted = halved if scale_by_half == "auto" else bool(scale_by_half)
-    return mean * (0.5 if wanted and not halved else 2.0 if halved and not wanted else 1.0)
+    halve = halved if scale_by_half == "auto" else bool(scale_by_half)
+    return mean * (0.5 if halve and not halved else 2.0 if halved and not halve else 1.0)
 
 
 def top_k_accuracy_score(
