@@ -447,7 +447,7 @@ class Collector:
             role: open_source(
                 thing,
                 box_format=self.options.box_format,
-                wanted=needed_fields(self.options.iou_type, self.options.convert_to),
+                extras=needed_fields(self.options.iou_type, self.options.convert_to),
             )
             for role, thing in sides.items()
             if thing is not None

@@ -47,7 +47,7 @@ def _command(
     """
 
     def decorate(show: Callable[..., None]) -> click.Command:
-        displayed = [one for one in inspect.signature(show).parameters if one != "found"]
+        displayed = [one for one in inspect.signature(show).parameters if one != "finding"]
 
         def command(
             ground_truths: str | None,

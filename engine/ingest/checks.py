@@ -134,16 +134,16 @@ class Check:
         A sum is NaN or infinite if any value is (a finite column may overflow; the check of rows
         then finds no problem).
         """
-        wanted: list[pl.Expr] = []
+        aggregates: list[pl.Expr] = []
         for column in self.columns:
             name = column.name
             if self.schema[name].is_float():
-                wanted.append(pl.col(name).sum().alias(f"sum {name}"))
+                aggregates.append(pl.col(name).sum().alias(f"sum {name}"))
             for rule, wrong in self._wrong(column).items():
-                wanted.append(wrong.any().alias(f"{rule} {name}"))
+                aggregates.append(wrong.any().alias(f"{rule} {name}"))
         if self.shape.screen is not None:
-            wanted += self.shape.screen(self.frame)
-        return self.frame.select(wanted).row(0, named=True) if wanted else {}
+            aggregates += self.shape.screen(self.frame)
+        return self.frame.select(aggregates).row(0, named=True) if aggregates else {}
 
     def _wrong(self, column: Column) -> dict[str, pl.Expr]:
         """Return the rules of a column's values: code -> the wrong ones."""
@@ -165,9 +165,9 @@ class Check:
             where = pl.any_horizontal(pl.col(name).is_null() for name in names)
             if names[0] in self.sound:
                 where &= self.sound[names[0]]
-            if lacking := next((c.null_meaning for c in self.columns if c.name == names[0]), ""):
+            if meaning := next((c.null_meaning for c in self.columns if c.name == names[0]), ""):
                 way = "Add them, or remove these columns."
-                self.refuse("null_values", names, where, f"of {lacking}", way)
+                self.refuse("null_values", names, where, f"of {meaning}", way)
                 continue
             how = f", e.g. with {option('where', f'{sql_name(self.own(names[0]))} IS NOT NULL')}"
             way = f"Fill or remove these rows{how if self.selects else ''}{self._skip(names)}."
@@ -315,7 +315,7 @@ class Check:
         way: str = "Fill or remove these rows.",
         *,
         unit: tuple[str, str] = ("row", "rows"),
-        shown: Sequence[str] | None = None,
+        value_columns: Sequence[str] | None = None,
         column: str = "",
         **facts: Any,
     ) -> int:
@@ -325,7 +325,7 @@ class Check:
             names: columns that the message names.
             where: the rows, as an expression or flags.
             what: phrase behind their number.
-            shown: columns whose values are shown, if not those of ``names``.
+            value_columns: columns whose values are shown, if not those of ``names``.
             column: column of the problem, if not the first of ``names``.
         """
         if not isinstance(where, pl.Expr):
@@ -336,7 +336,7 @@ class Check:
             before = self.named(names) + (": " if what else f" {verb} ")
             what = f"{' ' * bool(what)}{what}, first ({self.counted} count from 0): "
             words = Words(before, *unit, what, f". {way}")
-            rows = self._rows(where, names if shown is None else shown)
+            rows = self._rows(where, names if value_columns is None else value_columns)
             self.add(code, column or names[0], words.describe(n, rows), n, rows, words, **facts)
         return n
 
@@ -347,12 +347,12 @@ class Check:
         if ROW not in self.frame.columns:
             table = table.with_row_index(ROW)
         rows = table.filter(where).select(ROW, *context, *names).head(N_EXAMPLES).collect()
-        shown = []
+        examples = []
         for row in rows.iter_rows(named=True):
             number = row.pop(ROW)
             values = (f"{self.shape.helpers.get(key, key)}={row[key]!r}" for key in row)
-            shown.append((number, f"row {number} ({', '.join(values)})".removesuffix(" ()")))
-        return tuple(shown)
+            examples.append((number, f"row {number} ({', '.join(values)})".removesuffix(" ()")))
+        return tuple(examples)
 
     def add(
         self,
@@ -360,13 +360,13 @@ class Check:
         column: str,
         message: str,
         count: int | None = None,
-        shown: tuple[tuple[int, str], ...] = (),
+        quoted_rows: tuple[tuple[int, str], ...] = (),
         words: Words | None = None,
         **facts: Any,
     ) -> None:
         """Report a problem."""
         self.problems.append(
-            Problem(self.side, column, message, count, shown, self.step, code, facts, words)
+            Problem(self.side, column, message, count, quoted_rows, self.step, code, facts, words)
         )
 
 

@@ -219,13 +219,13 @@ def _with_texts(side: Side, problem: Problem) -> Problem:
     if not counted:
         return problem
     first = rows.filter("strange").head(3).collect()
-    shown = "; ".join(f"row {row}: {value[:40]!r}" for row, value, _ in first.iter_rows())
+    examples = "; ".join(f"row {row}: {value[:40]!r}" for row, value, _ in first.iter_rows())
     few = " For missing values, use empty fields, or remove the rows."
     point = " Write decimal points, and no separators of thousands." if decimal == counted else ""
     if first["text"].str.contains(r"^\s*[-+]?[\d.]+\s*%\s*$").all():
         point = " Write percentages as shares: 0.87 for 87%."
     return problem.extended(
-        f" {counted} of {filled} texts are not numbers, first (rows count from 0): {shown}."
+        f" {counted} of {filled} texts are not numbers, first (rows count from 0): {examples}."
         f"{point or (few if counted < filled else '')}"
     )
 

@@ -354,7 +354,7 @@ def convert(
     tables = Tables(truths, None, datums)
     if predictions is not None:
         tables = Tables(predictions, truths, datums)
-    inputs = open_inputs(tables, parsed_options, wanted=_EVERYTHING)
+    inputs = open_inputs(tables, parsed_options, extras=_EVERYTHING)
     _report_notes(inputs, tell)
     kinds = {KIND} if to in FORMS else {one.format for one in inputs.sources.values()}
     if KIND in kinds and to == COCO:
@@ -393,7 +393,7 @@ def convert(
         truth, detections, sizes = (
             frames.get(role) for role in (GROUND_TRUTHS, PREDICTIONS, DATUMS)
         )
-        files = track_files(to, truth, detections, sizes, lambda said: _report(tell, said))
+        files = track_files(to, truth, detections, sizes, lambda warning: _report(tell, warning))
         _warn_of_earlier(Path(out), files, tell)
     elif to == TABLES:
         files = {
@@ -448,7 +448,7 @@ def convert_coco(
     return convert(ground_truths, predictions, out=out, to=to, tell=tell)
 
 
-def _sure(path: str | os.PathLike[str], kinds: tuple[str, ...], wanted: str) -> None:
+def _sure(path: str | os.PathLike[str], kinds: tuple[str, ...], requirement: str) -> None:
     """Refuse a file of another kind."""
     local = Path(path).expanduser()
     if not local.is_file():
@@ -456,7 +456,7 @@ def _sure(path: str | os.PathLike[str], kinds: tuple[str, ...], wanted: str) -> 
     kind = sniff(local)
     if kind not in kinds:
         raise ReadError(
-            f"{local}: {wanted} are needed, but this file contains {_NAMES[kind]}.",
+            f"{local}: {requirement} are needed, but this file contains {_NAMES[kind]}.",
             code="wrong_format",
             file=str(local),
             format=kind,
@@ -583,7 +583,7 @@ def convert_trec(
     return {name: frame.height for name, frame in frames.items()}
 
 
-def _ranked(path: str | os.PathLike[str], wanted: tuple[str, ...], what: str) -> pl.DataFrame:
+def _ranked(path: str | os.PathLike[str], required: tuple[str, ...], what: str) -> pl.DataFrame:
     source = open_source(path)
     if source.format not in _RETRIEVAL:
         raise ReadError(
@@ -593,9 +593,9 @@ def _ranked(path: str | os.PathLike[str], wanted: tuple[str, ...], what: str) ->
             format=source.format,
         )
     frame = source.frame
-    if "score" not in wanted and [*schema_of(source)] == ["query_id", "doc_id", "score"]:
-        frame = frame.rename({"score": wanted[0]})  # of a mapping, or of BEIR
-    elif not set(wanted) & schema_of(source).keys():
+    if "score" not in required and [*schema_of(source)] == ["query_id", "doc_id", "score"]:
+        frame = frame.rename({"score": required[0]})  # of a mapping, or of BEIR
+    elif not set(required) & schema_of(source).keys():
         raise ReadError(
             f"{source.description}: {what} is needed, but the file has the columns"
             f" {', '.join(schema_of(source))}. The run comes first, then the qrels.",

@@ -105,7 +105,7 @@ def files_below(folder: str, hidden: tuple[str, ...] = (".",)) -> Iterator[str]:
 _FACTORS = {"json": 5, "trec": 5, "conll": 6, "duckdb": 8}
 """Bytes in memory per byte of a file that is read, at most: measured for COCO files and runs; for
 DuckDB's, whose columns are compressed, an estimate."""
-_KEPT = 0.4  # share of these bytes that the rows keep
+_ROW_SHARE = 0.4  # share of these bytes that the rows keep
 _BLOCK = 1 << 20
 _STEP = 64 << 20  # to which limits in messages are rounded up
 
@@ -316,7 +316,7 @@ def refuse_whole(room: Room, sizes: Mapping[str, int]) -> None:
     """
     path = max(sizes, key=sizes.__getitem__, default="")
     rest = sum(sizes.values()) - sizes.get(path, 0)
-    needed = sizes[path] + int(_KEPT * rest) if any(sizes.values()) else 0
+    needed = sizes[path] + int(_ROW_SHARE * rest) if any(sizes.values()) else 0
     room.refuse(needed, path, "is read as a whole", _AS_PARQUET)
 
 

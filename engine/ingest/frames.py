@@ -57,7 +57,7 @@ def both(each: Each, first: Callable[[], R], second: Callable[[], S]) -> tuple[R
 
 
 _NUMBER = "number of the row"
-_LONE_DATUMS = {"datums_without_predictions", "datums_without_ground_truths"}
+_UNMATCHED_DATUMS = {"datums_without_predictions", "datums_without_ground_truths"}
 
 
 class Frames(msgspec.Struct, kw_only=True):
@@ -224,11 +224,11 @@ def assemble(
             frames[role] = frames[role].rename({side.table.datum: "datum_id"})
     same: list[Note] = []
     for name in ("datum_id", *_common(sides)):
-        if not _alike(frames, (name,)):
+        if not _same_values(frames, (name,)):
             same += both_sides.same_kind(frames, (name,), text)
             both_sides.check_kinds(frames, (name,), nouns)
     labelled = options.label_map is not None or _labelled(frames)
-    if labelled and not _alike(frames, both_sides.LABEL_COLUMNS):
+    if labelled and not _same_values(frames, both_sides.LABEL_COLUMNS):
         same += both_sides.same_kind(frames, both_sides.LABEL_COLUMNS, text)
     if options.score_columns is not None:
         all_labels = None if part is None else part.labels
@@ -270,7 +270,7 @@ def assemble(
         more_notes = both_sides.datum_notes(
             ids, nouns, came_along=along, rows=frames, whole=part is None
         )
-        if part is None and {note.kind for note in more_notes} >= _LONE_DATUMS:
+        if part is None and {note.kind for note in more_notes} >= _UNMATCHED_DATUMS:
             more_notes += nearly(ids, nouns)
         if tagged:  # sentences without entities are no lack
             more_notes = [note for note in more_notes if note.kind == "datums_not_listed"]
@@ -373,7 +373,7 @@ def _labelled(frames: Mapping[str, pl.DataFrame]) -> bool:
     return len(dtypes) > 1 or any(not (one.is_integer() or one == pl.Boolean) for one in dtypes)
 
 
-def _alike(frames: Mapping[str, pl.DataFrame], names: Sequence[str]) -> bool:
+def _same_values(frames: Mapping[str, pl.DataFrame], names: Sequence[str]) -> bool:
     """Return whether all columns with these names have one dtype."""
     dtypes = set()
     for frame in frames.values():
@@ -434,8 +434,8 @@ def _same_order(frames: dict[str, pl.DataFrame]) -> bool:
         return False
     ours, theirs = frames[PREDICTIONS]["datum_id"], frames[GROUND_TRUTHS]["datum_id"]
     # A look at the first few spares most others: comparing long strings all over memory is slow.
-    alike = len(ours) == len(theirs) and ours.head(1000).equals(theirs.head(1000))
-    return alike and ours.equals(theirs)
+    similar = len(ours) == len(theirs) and ours.head(1000).equals(theirs.head(1000))
+    return similar and ours.equals(theirs)
 
 
 def _filtered_rows(side: Side, condition: Condition) -> RemainingRows:

@@ -347,15 +347,15 @@ def _from_struct(find: Finder, bbox: str, dtype: pl.Struct) -> Naming:
 
 def screen_boxes(frame: pl.DataFrame) -> list[pl.Expr]:
     """Return aggregates that reveal wrong boxes."""
-    wanted: list[pl.Expr] = []
+    aggregates: list[pl.Expr] = []
     if all(name in frame.columns for name in CORNER_NAMES):
-        wanted += [
+        aggregates += [
             (pl.col(high) <= pl.col(low)).sum().alias(f"flat {low}")
             for low, high in (("xmin", "xmax"), ("ymin", "ymax"))
         ]
     if LENGTH in frame.columns:
-        wanted.append((pl.col(LENGTH) != 4).any().alias("length"))
-    return wanted
+        aggregates.append((pl.col(LENGTH) != 4).any().alias("length"))
+    return aggregates
 
 
 def inverted(check: Check, aggregates: Mapping[str, Any]) -> None:
@@ -426,10 +426,10 @@ def oriented_box_columns(
         needed: whether the table has no other geometry to compare.
     """
     angles = find.candidates((ANGLE.name, *ANGLE.aliases))
-    wanted = needed and angle_format in ANGLES
+    required = needed and angle_format in ANGLES
     if ANGLE.name in angles:
         angles = [ANGLE.name]
-    if not angles or not (wanted or find.schema[angles[0]].is_numeric()):
+    if not angles or not (required or find.schema[angles[0]].is_numeric()):
         return None
     problems_before, used = len(find.problems), set(find.used)
     form, names = four_columns(find) or ("", ())
@@ -452,7 +452,7 @@ def oriented_box_columns(
             )
         elif needed:
             ask(find, angle_format, columns, ANGLE.name)
-        if wanted and clear:
+        if required and clear:
             _numbers(find, angles, ANGLE.name)
     else:
         del find.problems[problems_before:]
@@ -627,7 +627,7 @@ BOX_3D_FORMATS = {Z_UP: 1.0, "degrees-z-up": math.pi / 180, CAMERA: 1.0}
 """Values of ``angle_format`` for 3-D boxes -> factor that converts yaw to radians."""
 IOU_TYPES = ("3d", "bev", "distance")
 """Values of ``iou_type`` that compare 3-D boxes."""
-SAID = "box3d_z_up"
+Z_UP_NAME = "box3d_z_up"
 """List column that readers make, with boxes in the format :data:`Z_UP`."""
 NUMBERS = 7
 _BOXES_3D_CENTRES = (("cx", "cy", "cz"), ("x", "y", "z"), ("center_x", "center_y", "center_z"))
@@ -636,18 +636,18 @@ _BOXES_3D_EXTENTS = (("length", "width", "height"), ("l", "w", "h"), ("dx", "dy"
 
 def box_3d_columns(find: Finder, angle_format: str | None) -> Naming | None:
     """Find 3-D boxes in a list column, or in columns of centre, extent and yaw."""
-    one = find.exact(BOX3D.name) or next(iter(find.candidates((*BOX3D.aliases, SAID))), None)
+    one = find.exact(BOX3D.name) or next(iter(find.candidates((*BOX3D.aliases, Z_UP_NAME))), None)
     if one is not None:
-        angle_format = Z_UP if one == SAID else angle_format
+        angle_format = Z_UP if one == Z_UP_NAME else angle_format
         if dtypes.numbers_within(find.schema[one]) == _POINTS_DEEP:
             return _of_corners(find, one, angle_format)
-        wanted = dtypes.canonical_dtype(BOX3D, find.schema[one])
-        if wanted is None:
+        dtype = dtypes.canonical_dtype(BOX3D, find.schema[one])
+        if dtype is None:
             find.refuse_dtype(BOX3D, one)
             return None
         find.used.add(one)
         ask(find, angle_format, [one], BOX3D.name, BOX_3D_FORMATS)
-        values = dtypes.cast(pl.col(one), find.schema[one], wanted)
+        values = dtypes.cast(pl.col(one), find.schema[one], dtype)
         parts = [values.list.get(i, null_on_oob=True).cast(pl.Float64) for i in range(NUMBERS)]
         is_box = values.list.len() == NUMBERS
         boxes = pl.when(is_box).then(_z_up(parts, angle_format)).otherwise(values.cast(_LIST))
@@ -731,7 +731,7 @@ def check_keypoints(check: Check) -> None:
     lengths = check.frame[_NAME].list.len().fill_null(0)
     if check.side == PREDICTIONS:
         bare, way = (lengths == 0).to_numpy(), "Give each row its points, or remove it."
-        check.refuse("geometry_missing", [_NAME], bare, "without keypoints", way, shown=[])
+        check.refuse("geometry_missing", [_NAME], bare, "without keypoints", way, value_columns=[])
     odd = lengths.filter(lengths % 3 != 0)
     if len(odd):
         way = "Write x, y and visibility of every point."
@@ -740,10 +740,10 @@ def check_keypoints(check: Check) -> None:
             way += " for points that are labelled and 0 for others."
         what = f"with {odd[0]} numbers, which are not three for each point"
         where = (lengths % 3 != 0).to_numpy()
-        check.refuse("not_triples", [_NAME], where, what, way, shown=[])
+        check.refuse("not_triples", [_NAME], where, what, way, value_columns=[])
     way = "Write 0, 0, 0 for points that are not labelled, or remove these rows."
     what = "with null, NaN or infinity among the numbers"
-    check.refuse("not_finite", [_NAME], ~_finite(_NAME), what, way, shown=[])
+    check.refuse("not_finite", [_NAME], ~_finite(_NAME), what, way, value_columns=[])
 
 
 # Objects in all accepted forms: boxes, polygons, masks, raster files, or a mixture.
@@ -753,13 +753,13 @@ SHAPED = (POLYGON, OBB, MASK, RASTER)
 """Columns that each describe a whole object."""
 SHAPED_NAMES = tuple(column.name for column in SHAPED)
 GEOMETRY_NAMES = (*SHAPED_NAMES, RASTER_BAND.name, RASTER_VALUE.name)
-_BESIDE = (RASTER_BAND, RASTER_VALUE)
+_OF_RASTERS = (RASTER_BAND, RASTER_VALUE)
 _FOUR_CORNERS = tuple(f"{axis}{corner}" for corner in range(1, 5) for axis in "xy")
 """Columns of rotated boxes, corner by corner."""
 _POINT = re.compile(r"(?:(?:keypoint|kpt|kp)_?)?([xyv])_?(\d+)$", re.IGNORECASE)
 
 
-def says_boxes(options: Options) -> bool:
+def compares_boxes(options: Options) -> bool:
     """Return whether the options select boxes."""
     return options.iou_type == "bbox" or options.convert_to == "box"
 
@@ -809,18 +809,18 @@ def find_objects(find: Finder, box_format: str | None, angle_format: str | None)
         boxes.exprs[POLYGON.name] = pl.concat_list(parts)  # one flat ring
         boxes.recognised |= dict.fromkeys(rotated, POLYGON.name)
     if RASTER in named:
-        named |= {column: name for column in _BESIDE if (name := find.find(column)) is not None}
+        named |= {column: name for column in _OF_RASTERS if (name := find.find(column)) is not None}
     for column, name in named.items():
-        wanted = dtypes.canonical_dtype(column, find.schema[name])
-        if wanted is None:
+        dtype = dtypes.canonical_dtype(column, find.schema[name])
+        if dtype is None:
             find.refuse_dtype(column, name)
             continue
         values = pl.col(name)
         if column is KEYPOINTS and dtypes.numbers_within(find.schema[name]) > 1:  # a list a point
-            values = values.cast(pl.List(wanted)).list.eval(pl.element().explode())
+            values = values.cast(pl.List(dtype)).list.eval(pl.element().explode())
             boxes.exprs[column.name] = values
         else:
-            boxes.exprs[column.name] = dtypes.cast(values, find.schema[name], wanted)
+            boxes.exprs[column.name] = dtypes.cast(values, find.schema[name], dtype)
         if name != column.name:
             boxes.recognised[name] = column.name
     return boxes
@@ -930,7 +930,7 @@ def check_first(check: Check, aggregates: Mapping[str, Any]) -> None:
             "without exactly four numbers",
             "A box is four numbers.",
             unit=("list", "lists"),
-            shown=[LENGTH],
+            value_columns=[LENGTH],
             column="bbox",
         )
     check_keypoints(check)
@@ -938,7 +938,9 @@ def check_first(check: Check, aggregates: Mapping[str, Any]) -> None:
     if BOX3D.name in check.frame.columns:
         way = "Give each row one, or remove these rows."
         bare = pl.col(BOX3D.name).is_null()
-        check.refuse("geometry_missing", [BOX3D.name], bare, "without a 3-D box", way, shown=[])
+        check.refuse(
+            "geometry_missing", [BOX3D.name], bare, "without a 3-D box", way, value_columns=[]
+        )
         numbers_of(check, BOX3D.name, NUMBERS, slice(3, 6), _BOXES_3D_WORDS)
     names = shaped(check.frame)
     corners = [name for name in CORNER_NAMES if name in check.frame.columns]
@@ -958,13 +960,13 @@ def check_first(check: Check, aggregates: Mapping[str, Any]) -> None:
         return
     condition = option("where", f"{sql_name(check.own(names[0]))} IS NOT NULL")
     way = f"Give each row one, or remove these rows, e.g. with {condition}."
-    check.refuse("geometry_missing", names, bare, "without any geometry", way, shown=[])
+    check.refuse("geometry_missing", names, bare, "without any geometry", way, value_columns=[])
 
 
 def check_last(check: Check, aggregates: Mapping[str, Any]) -> None:
     """Inverted boxes; bands that are not whole numbers."""
     inverted(check, aggregates)
-    for column in _BESIDE:
+    for column in _OF_RASTERS:
         if column.name not in check.frame.columns:
             continue
         values, what = pl.col(column.name), "with a number that is not whole"

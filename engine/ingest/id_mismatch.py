@@ -52,10 +52,10 @@ class CommonIds(msgspec.Struct, frozen=True):
             pl.Series([one for part in parts for one in part[2][i]]).sort() for i in (0, 1)
         )
         ranges = [part[3] for part in parts]
-        alike = some[0].dtype != pl.String or numbers_of(pl.concat(some)) is not None
+        same_kind = some[0].dtype != pl.String or numbers_of(pl.concat(some)) is not None
         id_ranges = (
             None
-            if None in ranges or not alike
+            if None in ranges or not same_kind
             else tuple(
                 (min(end[i][0] for end in ranges), max(end[i][1] for end in ranges)) for i in (0, 1)
             )
@@ -132,10 +132,10 @@ def check_meet(
         return []
     listed = False
     if DATUMS in ids.there:
-        lone = [len(ids.minus(side, DATUMS)) for side in (PREDICTIONS, GROUND_TRUTHS)]
-        if lone == [*shared.sizes]:
+        n_unmatched = [len(ids.minus(side, DATUMS)) for side in (PREDICTIONS, GROUND_TRUTHS)]
+        if n_unmatched == [*shared.sizes]:
             raise none_listed(theirs, ids.in_table(DATUMS), nouns)
-        listed = not any(lone)
+        listed = not any(n_unmatched)
     few_shared = shared.common < _HARDLY * min(shared.sizes)
     if _some_lack(shared.sizes, shared.common):
         few_shared = True
@@ -402,11 +402,13 @@ def _tries(ours: pl.Series, theirs: pl.Series) -> Iterator[tuple[tuple[str, ...]
 
 def around(ours: pl.Series, theirs: pl.Series) -> str | None:
     """Return a regular expression that removes the common prefix and suffix of one side's ids."""
-    ends = [_affixes(side) for side in (ours, theirs)]
-    if ends[0] == ends[1]:
+    common_affixes = [_affixes(side) for side in (ours, theirs)]
+    if common_affixes[0] == common_affixes[1]:
         return None
     # Keep common affixes of both sides, and those that contain each other.
-    (one, other), (first, last) = (sorted(pair, key=len) for pair in zip(*ends, strict=True))
+    (one, other), (first, last) = (
+        sorted(pair, key=len) for pair in zip(*common_affixes, strict=True)
+    )
     before = {other[: len(other) - len(one)]} if other.endswith(one) else {one, other}
     behind = {last[len(first) :]} if last.startswith(first) else {first, last}
     before, behind = before - {""}, behind - {""}

@@ -121,8 +121,8 @@ def bitmap_of(columns: Sequence[pl.Series], room: int, bucket: Bucket = ALL) -> 
         return None
     if bucket.of > 1 and not all(map(is_signed, columns)):
         bucket = ALL
-    lows, ends = zip(*map(span_of, columns), strict=True)
-    low, end = min(lows) // bucket.of, (max(ends) - 1) // bucket.of + 1
+    lows, highs = zip(*map(span_of, columns), strict=True)
+    low, end = min(lows) // bucket.of, (max(highs) - 1) // bucket.of + 1
     if end - low > room:
         return None
     blocks = (block for column in columns for _, block in _blocks(column, bucket.of))

@@ -343,14 +343,17 @@ def point_out_swap(sides: Mapping[str, Side]) -> None:
             theirs = [name for name in sides[other].schema if folded(name) in names]
             same = (one for one in other_table.columns if one.name == column.name)
             turned = {alias for one in same for alias in one.aliases} - names
-            alike = [name for name in sides[role].schema if folded(name) in turned]
+            swapped = [name for name in sides[role].schema if folded(name) in turned]
             for i, problem in enumerate(problems):
                 if problem.column != column.name:
                     continue
-                asked = " is missing" in problem.message or own_table.any_of
-                if alike and problem.kind == "column_missing":
-                    swap, hint = alike[0], f"{alike[0]!r} is a name of {other.replace('_', ' ')}"
-                elif column.name not in other_table.names and theirs and asked:
+                required = " is missing" in problem.message or own_table.any_of
+                if swapped and problem.kind == "column_missing":
+                    swap, hint = (
+                        swapped[0],
+                        f"{swapped[0]!r} is a name of {other.replace('_', ' ')}",
+                    )
+                elif column.name not in other_table.names and theirs and required:
                     swap, hint = theirs[0], f"The {other.replace('_', ' ')} have {theirs[0]!r}"
                 else:
                     continue
@@ -480,8 +483,8 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
         return not fit.guest and guest.guest in fit.here and bool(fit.there)
 
     # A metric's name decides between tasks that the columns allow, and only between those.
-    asked = options.metrics or ()
-    able = [fit for fit in fitting if all(metrics.has(fit.task, name) for name in asked)]
+    requested = options.metrics or ()
+    able = [fit for fit in fitting if all(metrics.has(fit.task, name) for name in requested)]
     for chosen in (able or fitting, fitting):
         left = _left(chosen, filled, modest)
         if len(left) > 1:
@@ -543,12 +546,10 @@ def with_canonical_columns(inputs: Inputs, options: Options) -> Options:
     requested = options.columns or {}
     canonical = {column.name for table in tables.TABLES for column in table.columns}
     here = {name for schema in inputs.schemas.values() for name in schema}
-    known_aliases = {
+    every_alias = {
         alias for table in tables.TABLES for one in table.columns for alias in one.aliases
     }
-    aliased = {
-        m: to for m, to in requested.items() if m in here and to in known_aliases - canonical
-    }
+    aliased = {m: to for m, to in requested.items() if m in here and to in every_alias - canonical}
     if not aliased:
         return options
     rest = {mine: to for mine, to in requested.items() if mine not in aliased} or None
@@ -614,7 +615,7 @@ _TEXTS = {"label_value": "text", "predicted": "text", "actual": "reference"}
 
 def _named_by_hand(inputs: Inputs, roles: list[str], options: Options) -> str:
     """Return the only task that has all the columns that ``columns`` names; otherwise ""."""
-    asked = {*(options.columns or {}).values()}
+    requested = {*(options.columns or {}).values()}
     able = []
     for task in tables.task_names():
         contracts = [tables.contracts(task).get(role) for role in roles]
@@ -624,7 +625,7 @@ def _named_by_hand(inputs: Inputs, roles: list[str], options: Options) -> str:
         columns = [column for table in contracts if table is not None for column in table.columns]
         if None not in contracts and all(
             any(one.name == name or numbered_columns(one, [name]) for one in columns)
-            for name in asked
+            for name in requested
         ):
             able.append(task)
     if len(able) != 1:
@@ -920,8 +921,8 @@ def _telling(column: Column, table: Table, find: Finder) -> tuple[str, ...]:
     """The names under which a column is a sign in one table."""
     names = (column.name, *column.aliases)
     others = [one for one in table.columns if one.name in (table.either[:1] or table.any_of)]
-    beside = any(find.candidates((one.name, *one.aliases)) for one in others)
-    if not column.weak or beside or (table.either and not find.candidates(_IDS)):
+    others_present = any(find.candidates((one.name, *one.aliases)) for one in others)
+    if not column.weak or others_present or (table.either and not find.candidates(_IDS)):
         return names
     return tuple(name for name in names if name not in column.weak)
 
@@ -949,11 +950,11 @@ def _reads(fit: _Fit, other: _Fit, roles: list[str], inputs: Inputs) -> bool:
         signs = [column for column in theirs.columns if column.name in other.there]
         if len(signs) < len(other.there):
             return False  # a shape, or a format
-        of_signs, known = (
+        of_signs, own_names = (
             {name.casefold() for column in columns for name in (column.name, *column.aliases)}
             for columns in (signs, ours.columns)
         )
-        if not of_signs & {*map(folded, inputs.schemas[role])} <= known:
+        if not of_signs & {*map(folded, inputs.schemas[role])} <= own_names:
             return False
     return True
 
@@ -1017,7 +1018,7 @@ def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
             f"Check the input, or choose one of {listing(tables.task_names())}: write "
             f"{option('task')}."
         )
-    shown = "; ".join(
+    columns = "; ".join(
         f"{role.replace('_', ' ')}: {', '.join(inputs.schemas[role]) or 'none'}" for role in roles
     )
     if len(left) == 1:
@@ -1025,13 +1026,14 @@ def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
         raise TruthsMissingError(
             f"task: the table has only the columns of {left[0].task} predictions: give the "
             f"ground truths as a second table, or add {_named(more, roles)} to it. Columns there: "
-            f"{shown}. To name columns, write {option('columns')}.{_ready_values(inputs, options)}",
+            f"{columns}. To name columns, write"
+            f" {option('columns')}.{_ready_values(inputs, options)}",
             code="truths_missing",
             task=left[0].task,
         )
     second = " A table with only predictions needs the ground truths as a second one."
     return (
-        f"task: it cannot be inferred from the columns. Columns there: {shown}."
+        f"task: it cannot be inferred from the columns. Columns there: {columns}."
         f"{_nearest(roles, inputs, options)}{second if roles == [TABLE] else ''}"
         f"{_ready_values(inputs, options)}"
     )

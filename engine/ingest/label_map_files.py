@@ -471,11 +471,11 @@ def _swapped(sides: list[_Side]) -> list[Note]:
         return []
     truths, predictions = (side.table["raster"].to_list() for side in sides)
     for sign in (*MAPS, *(f"{folder}/" for folder in _OF_TRUTHS)):
-        shown = sign if sign.endswith("/") else f"*{sign}"
+        pattern = sign if sign.endswith("/") else f"*{sign}"
         signed = [[_has_sign(file, sign) for file in side] for side in (truths, predictions)]
         if all(signed[1]) and not any(signed[0]):
             message = (
-                f"the label maps of the predictions are called {shown}, as data sets call their"
+                f"the label maps of the predictions are called {pattern}, as data sets call their"
                 f" ground truths, and those of the ground truths are not ({truths[0]!r}): are the"
                 " two sides swapped? The predictions come first."
             )
@@ -578,8 +578,8 @@ def _chosen(label_set: LabelSet, sides: list[_Side]) -> tuple[dict[str, str], st
         shares = {name: _agreement(sides, codings, name) for name in fitting}
         best = max(fitting, key=lambda name: (shares[name], side.labelled(name)))
         codings[side.role] = best
-        shown = ", ".join(f"{_title(name)} {share:.1%}" for name, share in shares.items())
-        evidence = f" (pixels of {count_of(len(side.some), 'image')} that agree: {shown})"
+        candidates = ", ".join(f"{_title(name)} {share:.1%}" for name, share in shares.items())
+        evidence = f" (pixels of {count_of(len(side.some), 'image')} that agree: {candidates})"
     read = "; ".join(
         f"{role.replace('_', ' ')} contain {_title(coding)}"
         + (evidence if role == PREDICTIONS else "")

@@ -165,21 +165,21 @@ def in_pixels(
             f" ({image!r}: {wide:g} x {high:g}, and {width:g} x {height:g}): the table's counts."
         )
         truths.notes += (Note("sizes_differ", message, other.height),)
-    lacking = {}  # images without a known size, of each side
+    unsized = {}  # images without a known size, of each side
     for side in (side for side in sides if side.shares):
         used = side.frame.select(pl.col("datum_id").cast(pl.String)).unique().collect()
-        lone = used.join(image_sizes, on="datum_id", how="anti", nulls_equal=False)
-        lacking[id(side)] = sorted(lone["datum_id"].drop_nulls().to_list())
-    if all(side.shares for side in sides) and any(len(names) for names in lacking.values()):
-        truths.notes += (_unsized(sides, lacking, image_sizes),)
+        unknown = used.join(image_sizes, on="datum_id", how="anti", nulls_equal=False)
+        unsized[id(side)] = sorted(unknown["datum_id"].drop_nulls().to_list())
+    if all(side.shares for side in sides) and any(len(names) for names in unsized.values()):
+        truths.notes += (_unsized(sides, unsized, image_sizes),)
         return predictions, truths
-    scaled = [_scaled(side, image_sizes, lacking) for side in sides]
+    scaled = [_scaled(side, image_sizes, unsized) for side in sides]
     return (scaled[0] if predictions is not None else None), scaled[-1]
 
 
-def _unsized(sides: list[Source], lacking: dict[int, list[str]], sizes: pl.DataFrame) -> Note:
+def _unsized(sides: list[Source], unsized: dict[int, list[str]], sizes: pl.DataFrame) -> Note:
     """Return a note or error on relative coordinates with unknown image sizes, all or some."""
-    lone = sorted({name for names in lacking.values() for name in names})
+    names = sorted({name for names in unsized.values() for name in names})
     if not sizes.height:
         message = "coordinates are shares of the images, whose sizes are not known"
         return Note(SIZES_UNKNOWN, f"{message}: numbers by area of objects are meaningless. {_WAY}")
@@ -189,14 +189,14 @@ def _unsized(sides: list[Source], lacking: dict[int, list[str]], sizes: pl.DataF
             unreadable = pl.col("file_name").is_not_null() & pl.col("width").is_null()
             files += side.datums.filter(unreadable)["file_name"].to_list()
     message = (
-        f"the sizes of {count_of(len(lone), 'image')} are not known "
-        f"({listing(lone[:5], len(lone))}), and those of {sizes.height:,} are, so coordinates "
+        f"the sizes of {count_of(len(names), 'image')} are not known "
+        f"({listing(names[:5], len(names))}), and those of {sizes.height:,} are, so coordinates "
         "stay shares and numbers by area of objects are meaningless."
     )
     if files:
         broken = [*dict.fromkeys(files)]
         message += f" Files that cannot be read: {listing(broken[:5], len(broken))}; repair them."
-    return Note(SIZES_OF_SOME, f"{message} {_WAY}", len(lone))
+    return Note(SIZES_OF_SOME, f"{message} {_WAY}", len(names))
 
 
 SIZES_UNKNOWN, SIZES_OF_SOME = "sizes_unknown", "sizes_of_some_unknown"
@@ -232,18 +232,18 @@ def _sizes(tables: list[pl.DataFrame | None]) -> pl.DataFrame:
     return pl.concat([none, *sizes]).drop_nulls().unique("datum_id", keep="first")
 
 
-def _scaled(side: Source, sizes: pl.DataFrame, lacking: dict[int, list[str]]) -> Source:
+def _scaled(side: Source, sizes: pl.DataFrame, unsized: dict[int, list[str]]) -> Source:
     if not side.shares:
         return side
-    lone = lacking[id(side)]
-    if lone:
-        some = ", ".join(repr(name) for name in lone[:N_EXAMPLES])
+    names = unsized[id(side)]
+    if names:
+        some = ", ".join(repr(name) for name in names[:N_EXAMPLES])
         raise InputError(
             f"{side.description}: coordinates are shares of the images, and the other side's are"
-            f" pixels. The sizes of {len(lone):,} images are not known, first {some}. {_WAY}",
+            f" pixels. The sizes of {len(names):,} images are not known, first {some}. {_WAY}",
             code="image_size_missing",
-            count=len(lone),
-            value=lone[0],
+            count=len(names),
+            value=names[0],
         )
     columns = side.frame.collect_schema().names()
     wide, high = pl.col("__width"), pl.col("__height")
@@ -365,17 +365,17 @@ def by_name(
             theirs, doubt = _numbered(truths, kind, ours)
         if ours is None or theirs is None or kind.column not in theirs.columns:
             continue
-        alike = ours.schema[kind.column] == theirs.schema[kind.column]
+        equal = ours.schema[kind.column] == theirs.schema[kind.column]
         if not all(_has_names(table, kind) for table in (ours, theirs)):
-            if alike and getattr(predictions, kind.table) is not None:
+            if equal and getattr(predictions, kind.table) is not None:
                 predictions = _noted(predictions, _unnamed(kind, ours, theirs))
             continue
         our_names, their_names = _as_they_match(kind, ours, theirs)
         doubt = doubt and not sure
-        if not alike and (cast := _as_numbers(kind, predictions, theirs, (our_names, their_names))):
+        if not equal and (cast := _as_numbers(kind, predictions, theirs, (our_names, their_names))):
             predictions = cast
             continue
-        if not alike and theirs is not given:
+        if not equal and theirs is not given:
             if kind is _IMAGES and datums is None and not sure:
                 _refuse_none_named(our_names, their_names)
             predictions, truths = _both_named(
@@ -547,12 +547,12 @@ def _both_named(
     """
     sides = []
     for (source, names), side in ((ours, "predictions"), (theirs, "ground truths")):
-        lone = [i for i in _used(source, kind).drop_nulls() if i not in names]
+        unnamed = [i for i in _used(source, kind).drop_nulls() if i not in names]
         twice = [name for name, count in Counter(names.values()).items() if count > 1]
-        if lone or twice:
+        if unnamed or twice:
             why = (
-                f"{lone[0]!r} of the {side} has no {kind.by}"
-                if lone
+                f"{unnamed[0]!r} of the {side} has no {kind.by}"
+                if unnamed
                 else f"{twice[0]!r} names several {kind.what} of the {side}"
             )
             raise InputError(
@@ -695,13 +695,12 @@ def _unnamed(kind: _Kind, ours: pl.DataFrame, theirs: pl.DataFrame) -> Note:
 
 
 def _describe_differences(kind: _Kind, wrong: Wrong) -> str:
-    shown = "; ".join(
+    examples = "; ".join(
         f"{mine!r} ({name!r}) in the predictions, {other!r} ({other_name!r}) in the ground truths"
         for mine, name, other, other_name in wrong[:N_EXAMPLES]
     )
-    return (
-        f"{len(wrong):,} ids of {kind.what} differ between the two files by their names: {shown}."
-    )
+    what = f"{len(wrong):,} ids of {kind.what}"
+    return f"{what} differ between the two files by their names: {examples}."
 
 
 def _new_ids(
@@ -784,14 +783,14 @@ def open_inputs(
     options: Options | None = None,
     *,
     room: Room | None = None,
-    wanted: frozenset[str] | None = None,
+    extras: frozenset[str] | None = None,
 ) -> Inputs:
     """Open all given tables; a COCO ground-truth file also provides datums and labels.
 
     Args:
         options: box_format applies here, and whether masks can count.
         room: memory limit for reading; None for any.
-        wanted: geometry fields of COCO rows to read, in addition to boxes; by default those that
+        extras: geometry fields of COCO rows to read, in addition to boxes; by default those that
             the options compare.
 
     Raises:
@@ -813,17 +812,17 @@ def open_inputs(
         arguments = paired_values(predictions, ground_truths, tables.labels, options) or arguments
     opened: dict[str, Source] = {}
     # Open the ground truths first if they may be evidence for the format of the predictions.
-    alike = ground_truths is not None and _may_look_alike(arguments.get(PREDICTIONS))
-    if wanted is None:
-        wanted = needed_fields(options.iou_type, options.convert_to)
+    ambiguous = ground_truths is not None and _may_be_ambiguous(arguments.get(PREDICTIONS))
+    if extras is None:
+        extras = needed_fields(options.iou_type, options.convert_to)
     if room is not None and room.given:
         refuse_whole(room, dict(map(_foreseen, arguments.values())))
-    for role in reversed(arguments) if alike else arguments:
+    for role in reversed(arguments) if ambiguous else arguments:
         opened[role] = open_source(
             arguments[role],
             storage_options=tables.storage_options,
             box_format=options.box_format,
-            wanted=wanted,
+            extras=extras,
             room=room,
             other=opened.get(GROUND_TRUTHS),
         )
@@ -901,7 +900,7 @@ def _holds_nothing(path: str) -> bool:
     )
 
 
-def _may_look_alike(thing: Any) -> bool:
+def _may_be_ambiguous(thing: Any) -> bool:
     """Check for folders and text files, whose formats may look alike."""
     paths = thing if isinstance(thing, (list, tuple)) else [thing]
     for path in paths:

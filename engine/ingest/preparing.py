@@ -52,7 +52,7 @@ from .geometry import (
     GEOMETRY_NAMES,
     IOU_TYPES,
     SHAPED_NAMES,
-    says_boxes,
+    compares_boxes,
 )
 from .ids import check_forms, formed, keeps_parts, refuse_merged, steps_of
 from .infer import check_columns, headless, like_data, one_way, point_out_swap, recognise, unread
@@ -123,20 +123,20 @@ def with_regions(
     regions = pl.concat(
         frame.with_columns(pl.col(_ID).cast(forms.dtype, strict=False)) for frame in frames
     )
-    lone = regions.filter(~pl.col(_ID).is_in(forms.implode()) | pl.col(_ID).is_null())[_ID]
-    if 0 < regions.height == len(lone):
+    unmatched = regions.filter(~pl.col(_ID).is_in(forms.implode()) | pl.col(_ID).is_null())[_ID]
+    if 0 < regions.height == len(unmatched):
         raise InputError(
-            f"regions: none of their {count_of(lone.n_unique(), 'datum id')} is a datum, first"
-            f" {listing(lone.head(N_NAMES).to_list(), len(lone))}; the datums' are"
+            f"regions: none of their {count_of(unmatched.n_unique(), 'datum id')} is a datum, first"
+            f" {listing(unmatched.head(N_NAMES).to_list(), len(unmatched))}; the datums' are"
             f" {listing(forms.head(N_NAMES).to_list(), len(forms))}.",
             code="ids_differ",
             table="regions",
         )
     notes: list[Note] = []
-    if others := lone.n_unique():
+    if others := unmatched.n_unique():
         words = "id", "ids", "of no datum: their regions are left out"
         notes.append(
-            note_of("regions_of_no_datum", others, words, lone.unique().sort(), "regions: ")
+            note_of("regions_of_no_datum", others, words, unmatched.unique().sort(), "regions: ")
         )
     empty = (pl.col("xmax") == pl.col("xmin")) | (pl.col("ymax") == pl.col("ymin"))
     if flat := int(regions.select(empty.sum()).item()):
@@ -459,9 +459,9 @@ def _rounded(side: Side, name: str, condition: Condition | None) -> tuple[int, i
     limit = int(EXACT)
     large = rows.select(values).filter((values > limit) | (values < -limit))
     other = values.cast(pl.Float64).cast(side.schema[name], strict=False).ne_missing(values)
-    asked = large.filter(other).select(pl.len(), values.first().alias("first"))
+    query = large.filter(other).select(pl.len(), values.first().alias("first"))
     try:
-        count, first = asked.collect(engine="streaming").row(0)
+        count, first = query.collect(engine="streaming").row(0)
     except READ_FAILURES as error:
         raise explain(side.source, error) from error
     return (count, first) if count else None
@@ -570,10 +570,10 @@ def _part(values: pl.Expr, own: pl.DataType, dtypes: Sequence[pl.DataType]) -> p
         dtypes: of this part in all tables, ground truths last.
     """
     text = values.cast(pl.String)
-    wanted = [one for one in reversed(dtypes) if isinstance(one, (pl.Date, pl.Datetime))]
-    if not wanted or own == wanted[0]:
+    time_dtypes = [one for one in reversed(dtypes) if isinstance(one, (pl.Date, pl.Datetime))]
+    if not time_dtypes or own == time_dtypes[0]:
         return text
-    zone = getattr(wanted[0], "time_zone", None)
+    zone = getattr(time_dtypes[0], "time_zone", None)
     if isinstance(own, TEXT_DTYPES):
         own = pl.Datetime("ns", zone)
         values = text.map_batches(lambda batch: instants(batch, zone), own, is_elementwise=True)
@@ -584,7 +584,7 @@ def _part(values: pl.Expr, own: pl.DataType, dtypes: Sequence[pl.DataType]) -> p
     elif isinstance(own, pl.Datetime) and zone is not None:
         own = pl.Datetime(own.time_unit, zone)
         values = values.dt.convert_time_zone(zone)
-    same = values.cast(wanted[0], strict=False)
+    same = values.cast(time_dtypes[0], strict=False)
     exact = same.cast(own, strict=False) == values
     return pl.when(exact).then(same.cast(pl.String)).otherwise(text)
 
@@ -643,7 +643,7 @@ def only_keypoints(inputs: Inputs, task: str, options: Options) -> bool:
 
     COCO files may have keypoints that were not read.
     """
-    lone = False
+    without_others = False
     for role in (PREDICTIONS, GROUND_TRUTHS):
         table = tables.contracts(task).get(role)
         if table is None or table.shape != "boxes" or role not in inputs.schemas:
@@ -654,8 +654,10 @@ def only_keypoints(inputs: Inputs, task: str, options: Options) -> bool:
         ).exprs
         if POINTS not in exprs and inputs.sources[role].format != "coco":
             return False
-        lone |= POINTS in exprs and exprs.keys().isdisjoint((*CORNER_NAMES, *SHAPED_NAMES))
-    return lone
+        without_others |= POINTS in exprs and exprs.keys().isdisjoint(
+            (*CORNER_NAMES, *SHAPED_NAMES)
+        )
+    return without_others
 
 
 def leave_unread(tables: Mapping[str, Side], options: Options) -> None:
@@ -676,17 +678,17 @@ def leave_unread(tables: Mapping[str, Side], options: Options) -> None:
         _drop_problems(naming, _OFTEN_OTHERS)
     if _select_geometry(sides, options):
         return
-    if says_boxes(options):
+    if compares_boxes(options):
         for naming in sides.values():
             _drop_problems(naming, {ANGLE.name})
-    asked = options.iou_type is not None or options.convert_to is not None
+    chosen = options.iou_type is not None or options.convert_to is not None
     shapes: dict[str, list[str]] = {}  # whole objects other than boxes, readable or not
     for role, naming in sides.items():
         columns = {*naming.exprs, *map(attrgetter("column"), naming.problems)}
         shapes[role] = [*filter(columns.__contains__, SHAPED_NAMES)]
     if not any(shapes.values()):
         return
-    if not (says_boxes(options) if asked else not all(shapes.values())):
+    if not (compares_boxes(options) if chosen else not all(shapes.values())):
         return
     for role, naming in sides.items():
         present = shapes[role]
@@ -695,7 +697,7 @@ def leave_unread(tables: Mapping[str, Side], options: Options) -> None:
         if _every_row_has_a_box(tables[role].source.frame, naming):
             _drop_columns(naming, GEOMETRY_NAMES)
             _drop_problems(naming, {*GEOMETRY_NAMES})
-            if not asked:
+            if not chosen:
                 other = next(name for name in sides if name != role)
                 message = (
                     f"boxes are compared, since the {other.replace('_', ' ')} have only boxes;"
@@ -707,11 +709,11 @@ def leave_unread(tables: Mapping[str, Side], options: Options) -> None:
 def _select_geometry(sides: Mapping[str, Naming], options: Options) -> bool:
     """Drop geometry that cannot be converted unless it is compared; return True if it is."""
     gone = GEOMETRY_NAMES if options.iou_type == POINTS else (*GEOMETRY_NAMES, *BOX_NAMES)
-    asked = any(options.iou_type in one[2] for one in _OWN)
-    for naming in sides.values() if asked and options.iou_type != POINTS else ():
+    special = any(options.iou_type in one[2] for one in _OWN)
+    for naming in sides.values() if special and options.iou_type != POINTS else ():
         _drop_problems(naming, {ANGLE.name, BBOX.name, *gone})
     for name, members, iou_types, what, needed in _OWN:
-        wanted = options.iou_type in iou_types
+        selected = options.iou_type in iou_types
         for role, naming in sides.items():
             present = name in naming.exprs or any(one.column == name for one in naming.problems)
             others = {*CORNER_NAMES, *SHAPED_NAMES, *(one[0] for one in _OWN)} - {name}
@@ -721,13 +723,13 @@ def _select_geometry(sides: Mapping[str, Naming], options: Options) -> bool:
                 message = "corners do not show the front of a box, which"
                 message += f" {option('iou_type', DISTANCE)} needs. Give centre, extent and yaw."
                 naming.problems.append(Problem(role, name, message, kind="front_unknown"))
-            if wanted and not present and not naming.problems:
+            if selected and not present and not naming.problems:
                 message = (
                     f"no {what}, which {option('iou_type', options.iou_type)} compares. {needed}"
                 )
                 message += f" If it has another name, write {option('columns', {'mine': name})}."
                 naming.problems.append(Problem(role, name, message, kind="geometry_missing"))
-            elif present and not wanted and not others & naming.exprs.keys():
+            elif present and not selected and not others & naming.exprs.keys():
                 message = f"{what} and no boxes, polygons or masks: write"
                 message += (
                     f" {' or '.join(option('iou_type', one) for one in iou_types)} to compare"
@@ -738,18 +740,18 @@ def _select_geometry(sides: Mapping[str, Naming], options: Options) -> bool:
                 if name == BOX3D.name:
                     own_alone = [one for one in naming.problems if one.column == name]
                     naming.problems = own_alone  # missing boxes in pixels are reported
-            if not wanted:
+            if not selected:
                 if others & naming.exprs.keys():
                     _drop_problems(naming, {*members})
                 if name == BOX3D.name:
                     naming.notes[:] = [one for one in naming.notes if one.kind != FRONT_UNKNOWN]
                 _drop_columns(naming, members)
-    for naming in sides.values() if asked else ():
+    for naming in sides.values() if special else ():
         if options.iou_type in IOU_TYPES and {"ymin", "ymax"} <= naming.exprs.keys():
             seen = (naming.exprs["ymax"] - naming.exprs["ymin"]).abs()
             naming.exprs.setdefault(HEIGHT_2D.name, seen.alias(HEIGHT_2D.name))
         _drop_columns(naming, gone)
-    return asked
+    return special
 
 
 def _every_row_has_a_box(frame: pl.LazyFrame, naming: Naming) -> bool:

@@ -87,9 +87,9 @@ def _levels(
             for level in (digit / 100, digit / 10)
         )
         clear = [name for names in levels.values() for name in names]
-        beside = f" next to {listing(clear)}" if clear else ""
+        neighbours = f" next to {listing(clear)}" if clear else ""
         raise InputError(
-            f"{listing(unclear)} may be columns of {column.name}{beside}, in percent or in "
+            f"{listing(unclear)} may be columns of {column.name}{neighbours}, in percent or in "
             f"tenths. To give each level, write {ways}; or remove them from the table.",
             code="ambiguous_column",
             columns=unclear,
@@ -252,12 +252,14 @@ class Finder:
 
     def by_alias(self, column: Column) -> str | None:
         """The one unclaimed column that bears an alias; two are a problem, not a guess."""
-        found = self.candidates((column.name, *column.aliases))
+        matches = self.candidates((column.name, *column.aliases))
         if column.spare:
-            sure = [name for name in found if dtypes.folded(name) not in column.spare]
-            fit = [name for name in found if isinstance(self.schema[name], (pl.String, pl.Struct))]
-            found = sure or (fit if len(fit) == 1 else [])
-        return self.one_of(found, column)
+            sure = [name for name in matches if dtypes.folded(name) not in column.spare]
+            fit = [
+                name for name in matches if isinstance(self.schema[name], (pl.String, pl.Struct))
+            ]
+            matches = sure or (fit if len(fit) == 1 else [])
+        return self.one_of(matches, column)
 
     def one_of(self, candidates: list[str], column: Column) -> str | None:
         """Claim the candidates for a column; several are a problem."""
@@ -308,7 +310,7 @@ class Finder:
 
 def _spans(schema: Mapping[str, pl.DataType]) -> str:
     """Return the way to score columns such as ``start_frame`` and ``end_frame`` as spans; or ""."""
-    ends: dict[str, str] = {}
+    stops: dict[str, str] = {}
     for end, pattern in tables.BOUND_PATTERNS.items():
         matches = [
             name
@@ -317,9 +319,9 @@ def _spans(schema: Mapping[str, pl.DataType]) -> str:
         ]
         if len(matches) != 1:
             return ""
-        ends[matches[0]] = end
+        stops[matches[0]] = end
     task = tables.SPANS_PREDICTIONS.task
-    return f" If rows are {task}, write {option('task', task)} and {option('columns', ends)}."
+    return f" If rows are {task}, write {option('task', task)} and {option('columns', stops)}."
 
 
 def nearest(words: Iterable[str], names: Iterable[str]) -> list[str]:
@@ -348,18 +350,18 @@ def find_related(
         return {}
     columns = {column.name: column for column in table.columns}
     levels = {name for one in table.columns for name in numbered_columns(one, schema)}
-    known_names = {name for one in table.columns for name in (one.name, *one.aliases)}
+    all_names = {name for one in table.columns for name in (one.name, *one.aliases)}
     models = {
         mine
         for mine in {*schema} - levels
-        if dtypes.folded(mine) not in known_names
+        if dtypes.folded(mine) not in all_names
         and any(one.startswith(tuple(mine + sign for sign in "-_. ")) for one in levels)
     }
     here = {mine: to for mine, to in renames.items() if mine in schema}
     result = {}
     for name, other in table.kin_pairs:
         find = Finder(schema, table.side, here)
-        present, wanted = (
+        present, required = (
             find.exact(one)
             or find.candidates((one, *columns[one].aliases))
             or numbered_columns(columns[one], [*schema, *here.values()])
@@ -370,7 +372,7 @@ def find_related(
             for mine in schema
             if mine in models or (dtypes.folded(mine) in columns[name].kin and mine not in levels)
         ]
-        if present and not wanted and len(similar) == 1 and similar[0] not in here:
+        if present and not required and len(similar) == 1 and similar[0] not in here:
             result[similar[0]] = name
     return result
 
@@ -465,9 +467,9 @@ def _with_value_columns(table: Table, options: Options, schema: Mapping[str, Any
     By default all columns of numbers and booleans are metrics, except ids, weights and slices.
     """
     instead = [column for column in table.required if column.name in table.unpivoted]
-    asked = options.metrics or ()
-    for other in table.of_metrics if asked and not {*asked} & {*schema} else ():
-        if all(re.fullmatch(other.names, name) for name in asked):
+    requested = options.metrics or ()
+    for other in table.of_metrics if requested and not {*requested} & {*schema} else ():
+        if all(re.fullmatch(other.names, name) for name in requested):
             datum = next(column for column in table.columns if column.name == table.datum)
             return msgspec.structs.replace(
                 table,
@@ -480,15 +482,15 @@ def _with_value_columns(table: Table, options: Options, schema: Mapping[str, Any
         return table
     others = [column for column in table.columns if column not in instead]
     if options.value_columns is None:
-        known_names = {name.casefold() for one in others for name in (one.name, *one.aliases)}
-        known_names.update(
+        other_names = {name.casefold() for one in others for name in (one.name, *one.aliases)}
+        other_names.update(
             (options.columns or {}), *(entry.split("*") for entry in options.columns_of_datums)
         )
         names = tuple(
             name
             for name, dtype in schema.items()
             if (dtype.is_numeric() or dtype == pl.Boolean)
-            and not {name, dtypes.folded(name)} & known_names
+            and not {name, dtypes.folded(name)} & other_names
             and not re.search(r"(?i)(^|_)(id|index)$|^(unnamed: 0)?$", name)
         )
         if not names:

@@ -366,14 +366,14 @@ def relabel(
     outcome = {side: apply_label_map(fitted[side], frame) for side, frame in filled.items()}
     new = {side: frame["new_label_value"] for side, frame in outcome.items()}
     if len({dtypes.kind_of(values.dtype) for values in new.values()}) > 1:
-        shown = "; ".join(
+        examples = "; ".join(
             f"{side.replace('_', ' ')} {dtypes.kind_of(values.dtype)}"
             f" ({listing(values.head(3).to_list())})"
             for side, values in new.items()
         )
         raise InputError(
-            f"label_value: after the label map {shown}: they can never be equal. Map both sides to"
-            " one type.",
+            f"label_value: after the label map {examples}: they can never be equal. Map both sides"
+            " to one type.",
             code="types_differ",
             column="label_value",
         )
@@ -443,14 +443,14 @@ def apply_label_map(mapping: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
     elif left == joined.height:
         value = pl.col("label_value")
     elif left:
-        lone = joined.filter(~(hit | loosely))["label_value"].to_list()
+        unmapped = joined.filter(~(hit | loosely))["label_value"].to_list()
         raise InputError(
             f"label_map: it turns {dtypes.kind_of(kind)} into {dtypes.kind_of(new)}, but"
             f" {count_of(left, 'label')} {'is' if left == 1 else 'are'} not mapped:"
-            f" {listing(lone)}. Map every label.",
+            f" {listing(unmapped)}. Map every label.",
             code="labels_not_mapped",
             count=left,
-            labels=lone,
+            labels=unmapped,
         )
     return joined.select(
         "label_key",

@@ -40,20 +40,20 @@ def check_bounds(check: Check, aggregates: Mapping[str, Any]) -> None:
     Bounds of intervals are quantiles, too: the interval of a higher level contains the others.
     """
     rising: list[str] = []
-    ends: list[tuple[float, str, str]] = []
+    intervals: list[tuple[float, str, str]] = []
     for column in check.columns:
         if column.rising:
             rising.append(column.name)
         if column.below and column.below in {one.name for one in check.columns}:
             bounds = [column.name, column.below]
             if _LEVEL.fullmatch(column.name):
-                ends.append((float(column.name[2:]), column.name, column.below))
+                intervals.append((float(column.name[2:]), column.name, column.below))
             way = "Swap the ends, or remove these rows."
             check.refuse(
                 "bounds_inverted", bounds, _above(*bounds), f"with {' above '.join(bounds)}", way
             )
     pairs = [*pairwise(rising)]
-    for (_, low, high), (_, lower, higher) in pairwise(sorted(ends)):
+    for (_, low, high), (_, lower, higher) in pairwise(sorted(intervals)):
         pairs += [(lower, low), (high, higher)]
     if pairs:
         crossed = pl.any_horizontal(_above(*pair) for pair in pairs)
@@ -96,13 +96,15 @@ def check_lists(check: Check, aggregates: Mapping[str, Any]) -> None:
     others = [name for name in _SIDES if name not in lists and name in check.frame.columns]
     others += [name for name in check.frame.columns if name.split(":")[0] == "score"]
     if others or len(lists) < 2:
-        beside = f"{check.named(others[:1])} has one value per row" if others else "no other does"
+        others_say = (
+            f"{check.named(others[:1])} has one value per row" if others else "no other does"
+        )
         check.add(
             "lists_on_one_side",
             lists[0],
-            f"{check.named(lists[:1])} has lists of labels, but {beside}. Either both 'actual' and "
-            "'predicted' have lists, of equal length in each row and without scores, or neither "
-            "does.",
+            f"{check.named(lists[:1])} has lists of labels, but {others_say}. Either both 'actual'"
+            " and 'predicted' have lists, of equal length in each row and without scores, or"
+            " neither does.",
         )
     if aggregates.get("uneven"):
         check.refuse(
@@ -236,7 +238,7 @@ def check_segments(check: Check, aggregates: Mapping[str, Any]) -> None:
             "Give each segment its id.",
         ),
     ):
-        check.refuse(code, [name], where, message, way, shown=[])
+        check.refuse(code, [name], where, message, way, value_columns=[])
     if "segment_id" in columns:
         check.refuse(
             "repeated_values",
@@ -267,15 +269,16 @@ def _check(check: Check, name: str, way: str, *, nulls: bool) -> None:
         row = np.repeat(row, column.list.len().fill_null(0).to_numpy())
         vectors = column.explode(empty_as_null=False, keep_nulls=False)
 
-    def tell(code: str, rows: np.ndarray[Any, Any], what: str, way: str) -> None:
+    def refuse(code: str, rows: np.ndarray[Any, Any], what: str, way: str) -> None:
         flags = np.zeros(check.frame.height, bool)
         flags[rows] = True
-        check.refuse(code, [name], flags, what, way, shown=[])  # vectors would fill the page
+        # Vectors would fill the page.
+        check.refuse(code, [name], flags, what, way, value_columns=[])
 
     wrong = vectors.is_null().to_numpy() & column.is_not_null().to_numpy()[row]
     if wrong.any() and not nulls:
         skip = f"Fill or remove these, or write {option('nulls', 'skip')}."
-        tell("null_in_list", row[wrong], "with a null in the list", skip)
+        refuse("null_in_list", row[wrong], "with a null in the list", skip)
     row = row[vectors.is_not_null().to_numpy()]
     vectors = vectors.drop_nulls()
     if not len(vectors):
@@ -288,19 +291,21 @@ def _check(check: Check, name: str, way: str, *, nulls: bool) -> None:
         counts = np.bincount(length)
         counts[0] = 0
         if not counts.any():
-            tell("wrong_length", row, "with vectors of no numbers", way or "Embed the texts again.")
+            refuse(
+                "wrong_length", row, "with vectors of no numbers", way or "Embed the texts again."
+            )
             return
         usual = int(counts.argmax())
         wrong = length != usual
         others = ", ".join(map(str, np.unique(length[wrong])[:N_EXAMPLES]))
         what = f"with vectors of {others} numbers, but the others have {usual}"
-        tell("wrong_length", row[wrong], what, way or "All must come from one model.")
+        refuse("wrong_length", row[wrong], what, way or "All must come from one model.")
     values = vectors.explode(empty_as_null=False, keep_nulls=True)
     finite = np.isfinite(values.to_numpy())  # null becomes NaN
     if not finite.all():
         repair = way or "Embed these texts again, or remove the rows."
         bad = np.repeat(row, length)[~finite]
-        tell("not_finite", bad, "with null, NaN or infinity in a vector", repair)
+        refuse("not_finite", bad, "with null, NaN or infinity in a vector", repair)
 
 
 # References and contexts of texts: one a row, or a list of them.
@@ -359,7 +364,7 @@ def _check_holes(check: Check, key: list[str]) -> None:
         lacks & pl.col("item_index").is_not_null().any().over(together),
         "without an index, although verdicts of the same set have one",
         "Give all of them their places, or none: then the rows' order counts.",
-        shown=together,
+        value_columns=together,
     )
 
 
@@ -392,7 +397,7 @@ def check_models(check: Check, aggregates: Mapping[str, Any]) -> None:
         complete & winner().is_null(),
         "with a winner that is neither of the row's models, nor a, b, tie or both_bad",
         "Repair or remove these rows.",
-        shown=[*models, "winner"],
+        value_columns=[*models, "winner"],
     )
 
 
@@ -427,7 +432,7 @@ def check_rows(check: Check, aggregates: Mapping[str, Any]) -> None:
         return
     forms = forms if labelled else ["raster"]
     where = pl.all_horizontal(pl.col(name).is_null() for name in forms)
-    check.refuse("geometry_missing", forms, where, "without any pixels", shown=[])
+    check.refuse("geometry_missing", forms, where, "without any pixels", value_columns=[])
     if labelled or "datum_id" not in columns:
         return
     key = [name for name in ("datum_id", "label_key") if name in columns]

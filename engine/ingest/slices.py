@@ -68,7 +68,7 @@ def plan_slices(
         for name in (*side.schema, *side.naming.exprs)
     }
     for entry in plan.by:
-        asked = "by" if entry in by else "cluster"
+        option_name = "by" if entry in by else "cluster"
         plan.parts[entry] = split(entry, available)
         for piece in plan.parts[entry]:
             if piece in plan.homes:
@@ -84,23 +84,23 @@ def plan_slices(
                     " itself, read per_datum, or copy the column under another name in"
                     f" {option('datums')} and slice by that."
                 )
-            plan.homes[piece] = _homes(piece, sides, entry, asked)
+            plan.homes[piece] = _homes(piece, sides, entry, option_name)
             for role in plan.homes[piece]:
                 if piece in sides[role].naming.exprs:
                     continue
                 dtype, called = sides[role].schema[piece], role.replace("_", " ")
                 if piece == ROW:
                     raise InputError(
-                        f"{asked}: rows are numbered here in a column named {piece!r}. Give the"
-                        f" column of the {called} another name.",
+                        f"{option_name}: rows are numbered here in a column named {piece!r}. Give"
+                        f" the column of the {called} another name.",
                         code="reserved_name",
                         column=piece,
                     )
                 if dtypes.foreign(dtype) or dtype.is_nested() or dtype in (pl.Binary, pl.Object):
                     raise InputError(
-                        f"{asked}: column {piece!r} of the {called} has dtype {dtype}; slices and"
-                        " clusters need plain values (strings, integers, booleans, dates). Cast it"
-                        " to String before scoring.",
+                        f"{option_name}: column {piece!r} of the {called} has dtype {dtype}; slices"
+                        " and clusters need plain values (strings, integers, booleans, dates). Cast"
+                        " it to String before scoring.",
                         code="wrong_dtype",
                         side=role,
                         column=piece,
@@ -156,8 +156,10 @@ def build_slices(
     slices = slices.select("datum_id", *crossed)
     notes = []
     for entry in plan.by:
-        lone = slices.filter(pl.col(entry).is_null())["datum_id"]
-        notes += _unsliced(len(lone), (plan.nouns.one, plan.nouns.many), entry, lone)
+        without_value = slices.filter(pl.col(entry).is_null())["datum_id"]
+        notes += _unsliced(
+            len(without_value), (plan.nouns.one, plan.nouns.many), entry, without_value
+        )
     return slices, notes
 
 

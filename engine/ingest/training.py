@@ -207,14 +207,14 @@ def scored_in_training(
     ours = frame.select(own[name].alias(name) for name in names)
     dtype = theirs.schema["time"]
 
-    def alike(times: pl.Series) -> pl.Series:
+    def as_theirs(times: pl.Series) -> pl.Series:
         converted = moments(times)
         if converted.dtype == dtype:
             return converted
         return pl.Series(times.name, [None], dtype).new_from_index(0, len(times))  # no match
 
     ours = ours.with_columns(
-        pl.col("time").map_batches(alike, return_dtype=dtype, is_elementwise=True)
+        pl.col("time").map_batches(as_theirs, return_dtype=dtype, is_elementwise=True)
     )
     if ours.collect_schema() != theirs.schema:
         return []
@@ -240,8 +240,8 @@ def _refuse_rows(wrong: pl.DataFrame, description: str) -> None:
         )
 
 
-_LACKING = "series that the training table does not have"
-_LACKING_TARGETS = "series and targets that the training table does not have"
+_NO_SERIES = "series that the training table does not have"
+_NO_TARGETS = "series and targets that the training table does not have"
 _BEYOND = (
     "series whose steps in training, or the squares of these, overflow float64 ({}: measure all "
     "values in another unit)"
@@ -256,13 +256,13 @@ def step_columns(task: str, sides: Mapping[str, Side], options: Options) -> None
     """
     if TRAINING not in contracts(task):
         return
-    wanted = [
+    derived = [
         (role, column)
         for role, side in sides.items()
         for column in side.table.optional
         if column.steps
     ]
-    for role, column in wanted:
+    for role, column in derived:
         if column.name in sides[role].naming.exprs:
             raise InputError(
                 f"{option('training')} and the column {column.name!r} of the "
@@ -271,11 +271,11 @@ def step_columns(task: str, sides: Mapping[str, Side], options: Options) -> None
                 option="training",
                 column=column.name,
             )
-    if not wanted:
+    if not derived:
         return
     first = next(iter(sides.values())).naming
     steps = read_steps(contracts(task)[TRAINING], options, first)
-    for role, column in wanted:
+    for role, column in derived:
         side = sides[role]
         columns, problems = _own(contracts(task)[role], side.schema, options, role)
         refuse([one for one in problems if one.column != "time"], {})
@@ -291,13 +291,13 @@ def step_columns(task: str, sides: Mapping[str, Side], options: Options) -> None
         if flat.size:
             names = {steps.keys[int(i)]: steps.names[i] for i in flat}
             side.naming.constant = pl.lit("") if key is None else key, names
-        lacking = _LACKING if "label_key" not in steps.by else _LACKING_TARGETS
+        meaning = _NO_SERIES if "label_key" not in steps.by else _NO_TARGETS
         if beyond:
-            lacking = f"{_BEYOND.format(listing(beyond))}, or {lacking}"
-        new = msgspec.structs.replace(column, null_meaning=lacking)
+            meaning = f"{_BEYOND.format(listing(beyond))}, or {meaning}"
+        new = msgspec.structs.replace(column, null_meaning=meaning)
         optional = [new if one.name == new.name else one for one in side.table.optional]
         side.table = msgspec.structs.replace(side.table, optional=tuple(optional))
-    for role in (PREDICTIONS, wanted[0][0]):
+    for role in (PREDICTIONS, derived[0][0]):
         if role not in sides:
             continue
         columns = _own(contracts(task)[role], sides[role].schema, options, role)[0]

@@ -109,10 +109,10 @@ def several(
 def _lists(flags: Array, names: pl.Series) -> pl.Series:
     """Return the names of the set columns of each row."""
     _, place = np.nonzero(flags)
-    ends = np.cumsum(flags.sum(axis=1))
+    stops = np.cumsum(flags.sum(axis=1))
     selected = names.gather(place).to_list()
-    starts = np.concatenate([[0], ends[:-1]])
-    lists = [selected[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+    starts = np.concatenate([[0], stops[:-1]])
+    lists = [selected[a:b] for a, b in zip(starts.tolist(), stops.tolist(), strict=True)]
     return pl.Series(lists, dtype=pl.List(names.dtype))
 
 
@@ -548,8 +548,8 @@ def _fitting(table: Table, ours: pl.DataType, theirs: pl.DataType) -> tuple[str,
     columns = {column.name: column for column in table.columns}
     for pair in table.values:
         first, second = (columns[name] for name in pair)
-        alike = first.kind != second.kind or ours.is_nested() == theirs.is_nested()
-        if alike and _fits(first, ours) and _fits(second, theirs):
+        same_nesting = first.kind != second.kind or ours.is_nested() == theirs.is_nested()
+        if same_nesting and _fits(first, ours) and _fits(second, theirs):
             return pair
     return None
 
@@ -680,14 +680,14 @@ def _classes_of(ours: pl.Series, theirs: pl.Series, options: Options) -> pl.Seri
     integers = _whole(ours, strict=False)
     names = {task: table.names for task, table in _one_tables().items()}
     task = next(task for task in names if "actual" in names[task])  # of classes
-    known_by = {one.name: (one.name, *one.aliases) for one in _one_tables()[task].columns}
+    names_of = {one.name: (one.name, *one.aliases) for one in _one_tables()[task].columns}
     if integers is ours or not len(integers) or options.task not in (None, task):
         return ours
-    if ours.name in known_by["score"] or options.positive_label is not None:
+    if ours.name in names_of["score"] or options.positive_label is not None:
         return ours
     if theirs.dtype == pl.Boolean and integers.is_in([0, 1]).all():
         integers = integers.cast(pl.Boolean)
-    if theirs.n_unique() > 2 or ours.name in known_by["predicted"]:
+    if theirs.n_unique() > 2 or ours.name in names_of["predicted"]:
         return integers
     if theirs.dtype.is_integer() and not integers.cast(pl.Int64).is_in([0, 1]).all():
         matches = integers.is_in(theirs.implode()).sum()

@@ -282,13 +282,13 @@ def _with_times(text: str, times: Mapping[str, pl.DataType]) -> tuple[str, list[
             invalid.append(given)
         return str(value)
 
-    def rewritten(found: re.Match[str]) -> str:
-        if found["compared"] is None:
-            return found[0]
-        name = re.search(column, re.sub(_TEXT, "", found[0]))
+    def rewritten(match: re.Match[str]) -> str:
+        if match["compared"] is None:
+            return match[0]
+        name = re.search(column, re.sub(_TEXT, "", match[0]))
         assert name is not None
         dtype = times[names[name[0]]]
-        parts = re.split(f"({_TEXT})", found[0])
+        parts = re.split(f"({_TEXT})", match[0])
         parts[::2] = [re.sub(column, r"CAST(\g<0> AS BIGINT)", one) for one in parts[::2]]
         parts[1::2] = [number(one, dtype) for one in parts[1::2]]
         return "".join(parts)

@@ -169,7 +169,7 @@ def test_keypoints_of_files_are_read_as_json_is(tmp_path: Path) -> None:
     path = tmp_path / "found.json"
     path.write_text("[" + ",".join(rows) + "]")
     with path.open("rb") as file:
-        read = read_results(file.read(), "found", wanted=frozenset({"keypoints"})).frame.collect()
+        read = read_results(file.read(), "found", extras=frozenset({"keypoints"})).frame.collect()
     assert read["keypoints"].to_list() == [*map(json.loads, inputs), None]
     for odd in ('[1, "2", 3]', "[[1, 2, 3]]", "[1, null, 2]", '"1"', "[1, true, 2]"):
         path.write_text(f'[{{{box}, "keypoints": {odd}}}]')

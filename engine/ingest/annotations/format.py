@@ -350,11 +350,11 @@ def mask_row(pixels: Array, left: int, top: int, width: int, height: int) -> dic
         }
     at = columns * height + rows
     last = np.flatnonzero(np.diff(at, append=-2) != 1)
-    ends = at[last] + 1
+    stops = at[last] + 1
     first = at[np.concatenate([[0], last[:-1] + 1])]
-    counts = np.diff(np.stack([first, ends], axis=1).reshape(-1), prepend=0).tolist()
-    if ends[-1] < height * width:
-        counts.append(height * width - int(ends[-1]))
+    counts = np.diff(np.stack([first, stops], axis=1).reshape(-1), prepend=0).tolist()
+    if stops[-1] < height * width:
+        counts.append(height * width - int(stops[-1]))
     box = box_row(
         float(columns.min()), float(rows.min()), float(columns.max() + 1), float(rows.max() + 1)
     )
@@ -407,7 +407,7 @@ def skipped_note(skipped: Counter[str]) -> tuple[Note, ...]:
 
 # Text files with an object a line.
 
-_SHOWN = 60
+_LONGEST = 60
 _WHOLE = 2.0**53  # below which floats represent whole numbers exactly
 
 
@@ -472,7 +472,7 @@ class Layout(msgspec.Struct, frozen=True):
             return table
         for number, fields in self.lines(text):
             if why := self.fault(fields):
-                raise broken(file, number, f"{why}: {shown(fields)}", self.expected)
+                raise broken(file, number, f"{why}: {quoted(fields)}", self.expected)
         raise broken(file, None, "lines that do not fit", self.expected)
 
     def _table(self, text: str) -> pl.DataFrame | None:
@@ -535,10 +535,10 @@ def is_number(field: str | bytes) -> bool:
     return math.isfinite(number) and field.isascii() and underscore not in field  # type: ignore[operator]
 
 
-def shown(fields: Sequence[str]) -> str:
+def quoted(fields: Sequence[str]) -> str:
     """A line for a message, shortened."""
     text = " ".join(fields)
-    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
+    return repr(text if len(text) <= _LONGEST else text[:_LONGEST] + "...")
 
 
 # Width and height of image files, from their headers.

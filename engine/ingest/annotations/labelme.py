@@ -176,10 +176,10 @@ def _read_shape(shape: _Shape, content: _File, file: str) -> dict[str, Any] | No
     """Return a shape's columns; None for a shape without an area."""
     points = [list(point) for point in shape.points]
     kind = shape.shape_type
-    wanted = {"polygon": 3, "rectangle": 2, "circle": 2, "mask": 2}.get(kind)
-    if wanted is None:
+    n_points = {"polygon": 3, "rectangle": 2, "circle": 2, "mask": 2}.get(kind)
+    if n_points is None:
         return None
-    if len(points) < wanted:
+    if len(points) < n_points:
         raise broken(
             file,
             None,

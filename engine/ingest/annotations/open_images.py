@@ -221,11 +221,11 @@ def _refuse_pixels(read: pl.DataFrame, file: str, rows: pl.Series) -> None:
     odd = read.select(out.alias("odd"))["odd"]
     if odd.any():
         i = int(odd.arg_max() or 0)
-        shown = dict(zip(corners, read.select(corners).row(i), strict=True))
+        example = dict(zip(corners, read.select(corners).row(i), strict=True))
         raise broken(
             file,
             int(rows[i]) + 2,
-            f"corners that are not shares of the image: {shown} ({int(odd.sum()):,} such boxes)",
+            f"corners that are not shares of the image: {example} ({int(odd.sum()):,} such boxes)",
             "Divide x by the image's width and y by its height; a table with pixels has columns"
             " datum_id, label_value, xmin, ymin, xmax and ymax.",
         )
@@ -409,9 +409,9 @@ def _lists(datums: pl.DataFrame, name: str, more: Mapping[str, list[str]]) -> pl
 def _refuse(labels: Iterable[Any], choices: Mapping[str, Any], what: str) -> None:
     unknown = [label for label in labels if label not in choices]
     if unknown:
-        shown = ", ".join(map(repr, unknown[:N_NAMES]))
+        names = ", ".join(map(repr, unknown[:N_NAMES]))
         raise InputError(
-            f"{what}: {count_of(len(unknown), 'label')} not in the hierarchy, first {shown}. Take"
+            f"{what}: {count_of(len(unknown), 'label')} not in the hierarchy, first {names}. Take"
             " the rows out, or add the labels to the tree.",
             code="unknown_label",
             count=len(unknown),

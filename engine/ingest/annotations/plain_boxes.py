@@ -52,8 +52,8 @@ from .format import (
     images_of,
     is_number,
     lines_in,
+    quoted,
     scored_or_not,
-    shown,
     text_of,
     without_empty,
 )
@@ -88,19 +88,19 @@ _TRACKS = msgspec.structs.replace(
 )
 
 
-def _says(layout: Layout) -> Callable[[bytes], bool]:
+def _detector(layout: Layout) -> Callable[[bytes], bool]:
     """Return a test whether the first line that is no header has the fields of a layout."""
     tested = msgspec.structs.replace(layout, texts=layout.texts | {"difficult"}, whole=frozenset())
     word = layout.names.index("label_value")
 
-    def says(head: bytes) -> bool:
+    def detect(head: bytes) -> bool:
         text = head.decode("utf-8", "replace")
         fields = next((fields for _, fields in tested.lines(text)), None)
         if fields is None:
             return text.lower().startswith(layout.headers)
         return not tested.fault(fields) and not is_number(fields[word])
 
-    return says
+    return detect
 
 
 def with_corners(table: pl.DataFrame) -> pl.DataFrame:
@@ -185,8 +185,8 @@ def _read_tracks(look: Look) -> Source:
         pl.col("truncated", "occluded").cast(pl.Int64),
         "region",
     )
-    lone = (pl.col("object_id") < 0) & ~pl.col("region")
-    source = without_ids(rows, images_of(names), negative=lone)
+    without_id = (pl.col("object_id") < 0) & ~pl.col("region")
+    source = without_ids(rows, images_of(names), negative=without_id)
     cut = table.filter(pl.col("score").is_null(), pl.col("truncated") % 1 != 0).height
     if cut:  # of ground truths: nothing depends on that of predictions
         words = "fraction", "fractions", "in 'truncated' read without decimals, as TrackEval does"
@@ -195,9 +195,11 @@ def _read_tracks(look: Look) -> Source:
     return source
 
 
-DOTA = Format("dota", (".txt",), _read_dota, _says(_DOTA))
-KITTI = Format("kitti", (".txt",), _read_kitti, _says(_KITTI))
-KITTI_TRACKS = Format("kitti-tracking", (".txt",), _read_tracks, _says(_TRACKS), datum="sequence")
+DOTA = Format("dota", (".txt",), _read_dota, _detector(_DOTA))
+KITTI = Format("kitti", (".txt",), _read_kitti, _detector(_KITTI))
+KITTI_TRACKS = Format(
+    "kitti-tracking", (".txt",), _read_tracks, _detector(_TRACKS), datum="sequence"
+)
 
 
 # VisDrone.
@@ -530,7 +532,7 @@ def _read_images(look: Look) -> Source:
             line = _Line.of(fields)
             if line is None or len(line.numbers) > 5:
                 expected = "Expected a class, a score (detections only), xmin, ymin, xmax and ymax."
-                raise broken(file, number, f"{len(fields)} fields: {shown(fields)}", expected)
+                raise broken(file, number, f"{len(fields)} fields: {quoted(fields)}", expected)
             score, *box = line.numbers if len(line.numbers) > 4 else (None, *line.numbers)
             rows.append((datum, line.name, score, *box, int(line.hard)))
     schema: dict[str, Any] = {"datum_id": pl.String, "label_value": pl.String}
@@ -569,9 +571,9 @@ def _cornered(frame: pl.DataFrame, look: Look) -> tuple[pl.DataFrame, tuple[Note
     wide = (pl.col("xmax") < pl.col("xmin")) | (pl.col("ymax") < pl.col("ymin"))
     many = frame.select(wide.sum()).item()
     theirs = look.other.box_format if look.other else None
-    alike = theirs == "xywh" and frame.height < _SURE
+    like_theirs = theirs == "xywh" and frame.height < _SURE
     sized = many >= max(_LEAST, _SHARE * frame.height) or 2 * many > frame.height
-    if look.box_format != "xywh" and (look.box_format or not (sized or alike)):
+    if look.box_format != "xywh" and (look.box_format or not (sized or like_theirs)):
         return frame, ()
     corners = frame.with_columns(
         xmax=pl.col("xmin") + pl.col("xmax"), ymax=pl.col("ymin") + pl.col("ymax")

@@ -170,7 +170,7 @@ MOT = Format("mot", (".txt",), _read_mot, _is_mot, datum="sequence")
 
 Writer = Callable[[IO[bytes]], object]
 
-_TRUTHS, _FOUND = "groundtruths", "predictions"
+_TRUTHS, _PREDICTIONS = "groundtruths", "predictions"
 _MARKED = (
     pl.col("ignored").cast(pl.Boolean),
     pl.col("region").cast(pl.Boolean),
@@ -200,7 +200,7 @@ def track_files(
         InputError: rows without boxes, labels that the format has no class for, frames that it does
             not have, or sequences that are no valid file names.
     """
-    sides = {_TRUTHS: truths, _FOUND: frame}
+    sides = {_TRUTHS: truths, _PREDICTIONS: frame}
     if form == MOT.name:
         sides = _from_one(sides, warn)
     named = [] if datums is None else [datums["datum_id"].cast(pl.String)]
@@ -270,8 +270,8 @@ def _warn_of_kitti(side: pl.DataFrame, name: str, warn: Callable[[str], object])
     The tools ignore case.
     """
     labels = side["label_value"].cast(pl.String).unique().sort()
-    known = [one.lower() for one in _KITTI_CLASSES]
-    if odd := labels.filter(~labels.str.to_lowercase().is_in(known)).drop_nulls().to_list():
+    classes = [one.lower() for one in _KITTI_CLASSES]
+    if odd := labels.filter(~labels.str.to_lowercase().is_in(classes)).drop_nulls().to_list():
         warn(
             f"{name}: KITTI has no class for the labels {listing(odd[:5], len(odd))}, which are"
             f" written unchanged. It has {', '.join(_KITTI_CLASSES)};"
@@ -314,14 +314,14 @@ def _sayable(
 
 def _boxed(side: pl.DataFrame, name: str) -> pl.DataFrame:
     """A side whose ids are whole numbers, as ``id``."""
-    lone = side.height
+    n_rows = side.height
     if {*CORNER_NAMES} <= {*side.columns}:
-        lone = side.select(pl.any_horizontal(pl.col(CORNER_NAMES).is_null()).sum()).item()
-    if lone:
+        n_rows = side.select(pl.any_horizontal(pl.col(CORNER_NAMES).is_null()).sum()).item()
+    if n_rows:
         raise InputError(
-            f"{name}: {count_of(lone, 'row')} without a box, which the format needs.",
+            f"{name}: {count_of(n_rows, 'row')} without a box, which the format needs.",
             code="geometry_missing",
-            count=lone,
+            count=n_rows,
         )
     ids = side["object_id" if "object_id" in side.columns else "track_id"]
     if not ids.dtype.is_integer() or (ids < 0).any():
@@ -388,7 +388,7 @@ def _as_kitti(side: pl.DataFrame, name: str) -> pl.DataFrame:
         )
     region = _column_or_default(side, "region", 0).cast(pl.Boolean)
     nowhere = [pl.lit(value).alias(f"space_{i}") for i, value in enumerate(_NOWHERE_WRITTEN)]
-    has_scores = name == _FOUND and "score" in side.columns and side["score"].count()
+    has_scores = name == _PREDICTIONS and "score" in side.columns and side["score"].count()
     scored = ["score"] if has_scores else []
     return side.select(
         "frame",

@@ -27,7 +27,7 @@ from .format import (
     broken,
     head_of,
     plain,
-    shown,
+    quoted,
     sizes_of,
     text_of,
     without_empty,
@@ -592,7 +592,7 @@ class _Lines(msgspec.Struct):
             raise self.broken(first, f"{message}: {self._shown(first)}{many}", repair)
 
     def _shown(self, i: int) -> str:
-        return shown([field.decode("utf-8", "replace") for field in self.fields[i]])
+        return quoted([field.decode("utf-8", "replace") for field in self.fields[i]])
 
     def _objects(self, at: Array, numbers: Array, points: tuple[int, int]) -> pl.DataFrame:
         """Interpret the numbers of lines of one length."""

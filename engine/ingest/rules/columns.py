@@ -434,12 +434,12 @@ _NO_ARGUMENTS = r'^\s*(\{(\s*"[^"]*"\s*:\s*null\s*,?)*\s*\}|null)?\s*$'
 def _inputs(evidence: Columns) -> Iterator[Facts]:
     """Objects in a column such as ``input`` next to tools, if only it can be the arguments."""
     sides = [(role, evidence.ready.sides[role]) for role in (PREDICTIONS, GROUND_TRUTHS)]
-    found = [_objects(side) for _, side in sides]
+    objects = [_objects(side) for _, side in sides]
     if all(
         names or "arguments" in side.naming.exprs
-        for names, (_, side) in zip(found, sides, strict=True)
+        for names, (_, side) in zip(objects, sides, strict=True)
     ):
-        for names, (role, _) in zip(found, sides, strict=True):
+        for names, (role, _) in zip(objects, sides, strict=True):
             for name in names:
                 yield Facts(severity=WARNING, side=role, columns=(name,))
 
@@ -481,11 +481,11 @@ def _arguments_of_one(evidence: Columns) -> Iterator[Facts]:
     sides = evidence.ready.sides
     role = PREDICTIONS if "arguments" in sides[PREDICTIONS].naming.exprs else GROUND_TRUTHS
     more = "superset" if role == PREDICTIONS else "subset"
-    asked = evidence.options.metrics or metrics.names("agents")
+    requested = evidence.options.metrics or metrics.names("agents")
     if evidence.options.tool_arguments in ("ignore", more) or all(
         metrics.has("agents", name)
         and "tool_arguments" not in metrics.metric_of("agents", name).params
-        for name in asked
+        for name in requested
     ):
         return
     if any(_inputs(evidence)):
@@ -557,10 +557,10 @@ def describe_columns(columns: Mapping[str, Mapping[str, Any]]) -> list[str]:
             ("not read", groups["unread"]),
         ):
             if names:
-                more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-                message = ", ".join(names[:_SHOWN])
+                more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+                message = ", ".join(names[:_MOST_NAMES])
                 lines.append(f"{title:<10}{role.replace('_', ' ')}: {message}{more}")
     return lines
 
 
-_SHOWN = 40
+_MOST_NAMES = 40

@@ -35,7 +35,7 @@ RUNS = words(
 """Names of columns for the run of a model, where each datum has rows of nearly all its values."""
 NAMED = MODELS | RUNS
 _SPANS = words("spans span entities entity annotations ents predicted_spans")
-_ENDS = words("start end begin stop offset start_offset end_offset start_char end_char")
+_SPAN_NAMES = words("start end begin stop offset start_offset end_offset start_char end_char")
 _FIELDS = 2  # of a struct that make a span: both ends, or an end and a length
 _HEAD = 2_000  # rows of each side whose texts are compared
 _EQUAL = 0.95  # share of datums with equal texts from which these are the input
@@ -115,11 +115,11 @@ def _other_predictions(side: Side, options: Options) -> list[str]:
         and name not in used
         and name not in options.by
         and not _OTHERS.search(name)
-        and (every or _alike(name, prediction))
+        and (every or _similar(name, prediction))
     ]
 
 
-def _alike(name: str, other: str) -> bool:
+def _similar(name: str, other: str) -> bool:
     """Return whether one name extends the other by a word, or both share a word for predictions."""
     ours, theirs = (re.split(r"[\W_]+", one.casefold()) for one in (name, other))
     few, many = sorted((ours, theirs), key=len)
@@ -133,7 +133,7 @@ def _is_span(name: str, side: Side) -> bool:
     inner: Any = dtype.inner if isinstance(dtype, pl.List) else None
     if isinstance(inner, pl.Struct):
         fields = {field.name.casefold() for field in inner.fields}
-        return len(fields & _ENDS) >= _FIELDS or {"offset", "length"} <= fields
+        return len(fields & _SPAN_NAMES) >= _FIELDS or {"offset", "length"} <= fields
     return isinstance(inner, pl.List) and name.casefold() in _SPANS
 
 
@@ -144,10 +144,10 @@ def _rows(evidence: Values, role: str, **columns: pl.Expr) -> pl.LazyFrame:
 
 def _models(evidence: Values) -> Iterator[Facts]:
     """Tables whose datums have rows of several models each."""
-    found: set[str] = set()
+    model_names: set[str] = set()
     columns = [(role, name) for role, names in evidence.models.items() for name in names]
     for role, column in columns:
-        if role in found:  # one column per table is named
+        if role in model_names:  # one column per table is named
             continue
         table, exprs = evidence.ready.sides[role].table, evidence.ready.sides[role].naming.exprs
         truths = evidence.ready.sides.get(GROUND_TRUTHS)
@@ -186,7 +186,7 @@ def _models(evidence: Values) -> Iterator[Facts]:
                 continue
             n, of, severity = len(names), len(names), WARNING
         models = sorted(map(str, names))
-        found.add(role)
+        model_names.add(role)
         yield Facts(
             severity=severity,
             side=role,
@@ -460,8 +460,8 @@ def _say_tags(facts: Facts) -> str:
 
 def of_labels(ready: Prepared, options: Options, notes: Sequence[Note]) -> list[Note]:
     """Apply the rules triggered by labels of only one side."""
-    lone = [label for note in notes if note.kind in ONE_SIDED_LABELS for label in note.lowest]
-    texts = [str(label[-1] if isinstance(label, tuple) else label) for label in lone]
+    one_sided = [label for note in notes if note.kind in ONE_SIDED_LABELS for label in note.lowest]
+    texts = [str(label[-1] if isinstance(label, tuple) else label) for label in one_sided]
     if not any(map(_MARK.search, texts)):
         return []
     task = next(side.table.task for role, side in ready.sides.items() if role in _SIDES)

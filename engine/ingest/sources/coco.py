@@ -96,13 +96,13 @@ def _is_empty(raw: pl.Series) -> pl.Series:
 
 def _scattered(raw: pl.Series, index: pl.Series, rows: pl.Series, decode: Any) -> pl.Series:
     """Return the decoded rows at ``index``, null for others."""
-    wanted = rows.gather(index)
+    in_order = rows.gather(index)
     places = pl.int_range(len(index), dtype=pl.UInt32, eager=True)
-    selected = index.filter(wanted)
+    selected = index.filter(in_order)
     result: pl.Series = decode(raw.gather(selected).cast(pl.String), selected)
     if len(result) == len(index):
         return result
-    back = places.filter(wanted)
+    back = places.filter(in_order)
     at = pl.repeat(None, len(index), dtype=pl.UInt32, eager=True).scatter(
         back, pl.int_range(len(back), dtype=pl.UInt32, eager=True)
     )
@@ -206,7 +206,7 @@ def _refuse(frame: pl.DataFrame, odd: pl.Series, name: str, what: str) -> None:
 
 _LISTS = ("pos_category_ids", "neg_category_ids", "not_exhaustive_category_ids")
 _CROWDED, _LEVELS = "crowdIndex", (0.2, 0.8)
-_SHOWN_BITS = 128  # of a number that messages write out
+_MOST_BITS = 128  # of a number that messages write out
 
 
 class _Category(msgspec.Struct):
@@ -305,7 +305,7 @@ def refuse_large(values: Sequence[Any], name: str, what: str, field: str, done: 
         return
     for i, value in enumerate(values):
         if isinstance(value, int) and not -(2**63) <= value < 2**64:
-            message = str(value) if value.bit_length() <= _SHOWN_BITS else f"{hex(value)[:20]}..."
+            message = str(value) if value.bit_length() <= _MOST_BITS else f"{hex(value)[:20]}..."
             message = f"{message} has more than 64 bits. Write ids as strings, or smaller ones."
             raise wrong_row(name, what, done + i, field, message, InputError, "number_too_large")
 
@@ -387,10 +387,10 @@ _IDS = {"datum_id": "image_id", "label_value": "category_id", "annotation_id": "
 
 
 @cache
-def _row_with(what: str, wanted: frozenset[str]) -> type[Any]:
+def _row_with(what: str, extras: frozenset[str]) -> type[Any]:
     """Return the type of rows with some geometry in addition to boxes."""
     row = _ROWS[what]
-    added = [field for name, fields in _FIELDS.items() if name in wanted for field in fields]
+    added = [field for name, fields in _FIELDS.items() if name in extras for field in fields]
     return msgspec.defstruct(row.__name__, added, bases=(row,), gc=False) if added else row
 
 
@@ -408,30 +408,30 @@ class _File(msgspec.Struct):
 
 
 def read_results(
-    buffer: Any, name: str, what: str = "result", *, wanted: frozenset[str] = SEGMENTED
+    buffer: Any, name: str, what: str = "result", *, extras: frozenset[str] = SEGMENTED
 ) -> Source:
     """Read a results array ``[{image_id, category_id, bbox or segmentation, score}, ...]``.
 
     Args:
         what: ``annotation`` for an array of annotations, which have area, iscrowd and id.
-        wanted: geometry fields to read in addition to boxes, ``segmentation`` and ``keypoints``; if
+        extras: geometry fields to read in addition to boxes, ``segmentation`` and ``keypoints``; if
             empty, segmentations are read only if a box is missing.
     """
-    rows, notes = _rows(buffer, name, what, wanted=wanted)
+    rows, notes = _rows(buffer, name, what, extras=extras)
     return Source(
         with_segmentation(rows, name, what), f"COCO {what}s {name}", "coco", (name,), notes=notes
     )
 
 
-def read_ground_truths(buffer: Any, name: str, *, wanted: frozenset[str] = SEGMENTED) -> Source:
+def read_ground_truths(buffer: Any, name: str, *, extras: frozenset[str] = SEGMENTED) -> Source:
     """Read an object ``{images, annotations, categories}``; images become datums, categories
     labels.
 
     Args:
-        wanted: geometry fields to read in addition to boxes, ``segmentation`` and ``keypoints``; if
+        extras: geometry fields to read in addition to boxes, ``segmentation`` and ``keypoints``; if
             empty, segmentations are read only if a box is missing.
     """
-    file, annotations, pieces = _scanned(buffer, wanted)
+    file, annotations, pieces = _scanned(buffer, extras)
     if file is None:
         file = decoded(buffer, _File, name, "file")
         annotations = memoryview(file.annotations)
@@ -442,7 +442,7 @@ def read_ground_truths(buffer: Any, name: str, *, wanted: frozenset[str] = SEGME
             code="wrong_format",
             file=str(name),
         )
-    rows, notes = _rows(annotations, name, "annotation", wanted=wanted, pieces=pieces)
+    rows, notes = _rows(annotations, name, "annotation", extras=extras, pieces=pieces)
     return Source(
         with_segmentation(rows, name, "annotation"),
         f"COCO ground truths {name}",
@@ -455,7 +455,7 @@ def read_ground_truths(buffer: Any, name: str, *, wanted: frozenset[str] = SEGME
 
 
 def _scanned(
-    buffer: Any, wanted: frozenset[str]
+    buffer: Any, extras: frozenset[str]
 ) -> tuple[_File | None, Any, list[pl.DataFrame] | None]:
     """Scan the annotations from the first key ``"annotations"`` of the file on.
 
@@ -467,19 +467,19 @@ def _scanned(
     key = _ANNOTATIONS.search(buffer)
     if key is None:
         return None, None, None
-    ends: list[int] = []
+    offsets: list[int] = []
     rest = memoryview(buffer)[key.end() :]
-    fields, turned = _row_with("annotation", wanted).__struct_fields__, "obb" in wanted
+    fields, turned = (_row_with("annotation", extras).__struct_fields__, "obb" in extras)
     try:
-        read = scan(rest, fields, raw=("segmentation",), ends=ends)
+        read = scan(rest, fields, raw=("segmentation",), offsets=offsets)
         pieces = [_canonical(piece, turned=turned) for piece in read]
-        text = b"".join((bytes(buffer[: key.end()]), _CUT, bytes(rest[ends[0] :])))
+        text = b"".join((bytes(buffer[: key.end()]), _CUT, bytes(rest[offsets[0] :])))
         file = msgspec.json.decode(text, type=_File)
     except (NotFlat, *UNREADABLE):
         return None, None, None
     if bytes(file.annotations) != _CUT:  # the key was another object's, or is repeated
         return None, None, None
-    return file, rest[: ends[0]], pieces
+    return file, rest[: offsets[0]], pieces
 
 
 def _federated(file: _File, name: str) -> tuple[Note, ...]:
@@ -499,7 +499,7 @@ def _rows(
     name: str,
     what: str,
     *,
-    wanted: frozenset[str],
+    extras: frozenset[str],
     pieces: list[pl.DataFrame] | None = None,
 ) -> tuple[pl.DataFrame, tuple[Note, ...]]:
     """Parse rows to canonical columns; also return notes on filled values.
@@ -507,8 +507,8 @@ def _rows(
     Args:
         pieces: the rows, if they are parsed already.
     """
-    row = _row_with(what, wanted)
-    turned = "obb" in wanted
+    row = _row_with(what, extras)
+    turned = "obb" in extras
     try:
         if pieces is None:
             read = scan(buffer, row.__struct_fields__, raw=("segmentation",))
@@ -517,16 +517,16 @@ def _rows(
         decoded = _decoded(buffer, row, name, what, turned=turned)
         pieces = [_canonical(piece, turned=turned) for piece in decoded]
     frame = _joined(pieces)
-    if not wanted and frame.width and frame["xmin"].null_count():
-        return _rows(buffer, name, what, wanted=SEGMENTED)
+    if not extras and frame.width and frame["xmin"].null_count():
+        return _rows(buffer, name, what, extras=SEGMENTED)
     if not frame.is_empty() and frame["xmin"].null_count():
         geometry = ("xmin", *(field for field in _FIELDS if field in frame.columns))
         bare = frame.select(pl.all_horizontal(pl.col(geometry).is_null())).to_series()
         if bare.any():
             mentioned = {one for one in _FIELDS if mentions(buffer, b'"%s"' % one.encode())}
-            if bare.all() and "keypoints" in mentioned - wanted and "obb" not in mentioned:
-                return _rows(buffer, name, what, wanted=frozenset({"keypoints"}))
-            _refuse_bare(bare, mentioned - wanted, name, what)
+            if bare.all() and "keypoints" in mentioned - extras and "obb" not in mentioned:
+                return _rows(buffer, name, what, extras=frozenset({"keypoints"}))
+            _refuse_bare(bare, mentioned - extras, name, what)
     return _tidy(frame)
 
 
@@ -583,8 +583,8 @@ def _number_lists(
 def _listed(values: Sequence[list[float] | None]) -> pl.Series:
     limits = np.cumsum([0, *(len(one or ()) for one in values)])
     flat = np.fromiter(itertools.chain.from_iterable(filter(None, values)), np.float64, limits[-1])
-    lacking = np.array([one is None for one in values])
-    return list_column(flat, limits, lacking if lacking.any() else None)
+    missing = np.array([one is None for one in values])
+    return list_column(flat, limits, missing if missing.any() else None)
 
 
 def _refuse_sizes(boxes: Sequence[Any], name: str, what: str, done: int, *, turned: bool) -> None:
@@ -714,8 +714,8 @@ def _tidy(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Note, ...]]:
     for name in ("iscrowd", "ignore"):
         if name in frame.columns:
             frame = frame.with_columns(pl.col(name).fill_null(0.0).cast(pl.Int64))
-    lacking = frame["area"].null_count() if "area" in frame.columns else 0
-    if lacking and {"box_width", "obb"} & {*frame.columns}:
+    n_missing = frame["area"].null_count() if "area" in frame.columns else 0
+    if n_missing and {"box_width", "obb"} & {*frame.columns}:
         area = pl.coalesce(
             [pl.col("box_width") * pl.col("box_height")] * ("box_width" in frame.columns)
             + [pl.col("obb").list.get(2) * pl.col("obb").list.get(3)] * ("obb" in frame.columns)
@@ -723,8 +723,8 @@ def _tidy(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Note, ...]]:
         share = OF_BOX if "keypoints" in frame.columns else 1.0
         frame = frame.with_columns(pl.col("area").fill_null(area * share))
         part = "" if share == 1.0 else f"{share:g} times "
-        message = f"ground truths: {lacking:,} without area, filled with {part}width times height"
-        notes.append(Note("area_filled", f"{message} of the box.", lacking))
+        message = f"ground truths: {n_missing:,} without area, filled with {part}width times height"
+        notes.append(Note("area_filled", f"{message} of the box.", n_missing))
     return frame, tuple(notes)
 
 
@@ -762,7 +762,7 @@ def array_kind(first: Mapping[str, Any]) -> str:
 
 
 def open_coco_object(
-    thing: Any, box_format: str | None, *, wanted: frozenset[str]
+    thing: Any, box_format: str | None, *, extras: frozenset[str]
 ) -> Source | None:
     """Read COCO objects in memory as from a file; None for others.
 
@@ -780,7 +780,7 @@ def open_coco_object(
         if not {*thing} <= _KEYS:
             return None
         document = {**thing, "annotations": _plain_rows(thing.get("annotations", []))}
-        source = read_ground_truths(_encoded(document, name), name, wanted=wanted)
+        source = read_ground_truths(_encoded(document, name), name, extras=extras)
     elif (
         isinstance(thing, Sequence)
         and not isinstance(thing, (str, bytes))
@@ -790,7 +790,7 @@ def open_coco_object(
         and (kind := array_kind(thing[0])) in _ARRAYS
     ):
         encoded = _encoded(_plain_rows(thing), name)
-        source = read_results(encoded, name, _ARRAYS[kind], wanted=wanted)
+        source = read_results(encoded, name, _ARRAYS[kind], extras=extras)
     else:
         return None
     source.files = ()

@@ -151,16 +151,16 @@ def placed(source: Source, images: pl.DataFrame | None) -> Source:
     else:
         placement = placement.join(images, on="image_id", how="left", maintain_order="left")
     rows = rows.with_columns(pl.coalesce(placement[one], rows[one]).alias(one) for one in at)
-    lone = rows.filter(pl.any_horizontal(pl.col(at).is_null()))
-    if lone.height:
-        shown = lone.select("__row", "image_id").head(N_EXAMPLES).rows()
-        first = ", ".join(f"row {row:,}: image {image!r}" for row, image in shown)
+    unplaced = rows.filter(pl.any_horizontal(pl.col(at).is_null()))
+    if unplaced.height:
+        examples = unplaced.select("__row", "image_id").head(N_EXAMPLES).rows()
+        first = ", ".join(f"row {row:,}: image {image!r}" for row, image in examples)
         raise ReadError(
-            f"{source.description}: {lone.height:,} rows without a frame, whose image is not among"
-            f" those of the ground truths with a frame_id (rows count from 0): {first}. Give each"
-            " row its video_id and frame_id, or ground truths with these images.",
+            f"{source.description}: {unplaced.height:,} rows without a frame, whose image is not"
+            f" among those of the ground truths with a frame_id (rows count from 0): {first}. Give"
+            " each row its video_id and frame_id, or ground truths with these images.",
             code="ids_unmatched",
-            count=lone.height,
+            count=unplaced.height,
         )
     return msgspec.structs.replace(source, frame=rows.drop("__row", "image_id").lazy())
 
@@ -376,14 +376,14 @@ def read_panoptic(buffer: Any, name: str) -> Source:
 
 def _folder(name: str, images: list[_Annotation]) -> str:
     """Return the folder of a file's PNGs."""
-    same_name, beside = os.path.splitext(name)[0], os.path.dirname(name)
+    same_name, parent = os.path.splitext(name)[0], os.path.dirname(name)
     if not images:
-        return beside
+        return parent
     first = images[0].file_name
-    for folder in (same_name, beside):
+    for folder in (same_name, parent):
         if os.path.isfile(os.path.join(folder, first)):
             return folder
     raise ReadError(
         f"{name}: its PNGs are missing: {first!r} is neither in {same_name!r} nor in "
-        f"{beside or '.'!r}. Put them into a folder of the file's name without .json."
+        f"{parent or '.'!r}. Put them into a folder of the file's name without .json."
     )

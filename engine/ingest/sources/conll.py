@@ -73,15 +73,15 @@ def _sentences(text: str, file: str) -> pl.DataFrame:
     tokens = tokens.filter(pl.col("tag").is_not_null() | ~pl.col("line").str.starts_with("#"))
     wrong = tokens.filter(pl.col("tag").is_null())
     if wrong.height:
-        shown = wrong.head(N_EXAMPLES)
+        first = wrong.head(N_EXAMPLES)
         raise ReadError(
             f"{file}: {wrong.height:,} lines do not end in a tag, first"
-            f" {listing(shown['line'].to_list(), wrong.height, N_EXAMPLES)} in line"
+            f" {listing(first['line'].to_list(), wrong.height, N_EXAMPLES)} in line"
             f" {wrong['number'][0]:,}. Each line is a token, and its tag (O, B-PER, ...) after a"
             " space or tab in the last column; blank lines separate sentences.",
             code="file_malformed",
             count=wrong.height,
-            lines=shown["number"].to_list(),
+            lines=first["number"].to_list(),
         )
     paired = bool(tokens.height) and not tokens["pair"].null_count()
     sentences = tokens.group_by("sentence", maintain_order=True).agg(

@@ -327,7 +327,7 @@ def detect(path: str, sizes: dict[str, MemorySize] | None = None, room: Room | N
         sizes: receives the memory size of its columns, added to that of other files; the name of
             text columns is empty.
     """
-    head, tail, size = _row_ends(path)
+    head, tail, size = _row_bounds(path)
     format_ = by_extension(path)
 
     def refuse(message: str, code: str, **facts: Any) -> ReadError:
@@ -427,7 +427,7 @@ def _note(sizes: dict[str, MemorySize] | None, measured: dict[str, MemorySize]) 
             sizes[name] = sizes.get(name, MemorySize()) | one
 
 
-def _row_ends(path: str) -> tuple[bytes, bytes, int]:
+def _row_bounds(path: str) -> tuple[bytes, bytes, int]:
     try:
         with open(path, "rb") as file:
             head = file.read(4096)
@@ -596,11 +596,11 @@ def mixed_flags(rows: Iterable[Mapping[str, Any]], unit: str) -> str:
     for number, row in enumerate(rows, 1):
         for key, value in row.items():
             if isinstance(value, (bool, int, float)):
-                flag, shown = isinstance(value, bool), json.dumps(value)
-                other, at, before = first.setdefault(key, (flag, number, shown))
+                flag, text = isinstance(value, bool), json.dumps(value)
+                other, at, before = first.setdefault(key, (flag, number, text))
                 if other != flag:
                     return (
-                        f"{unit} {number} has {key!r} {shown}, and {unit} {at} has {before}: a"
+                        f"{unit} {number} has {key!r} {text}, and {unit} {at} has {before}: a"
                         " column contains numbers or booleans. Write 1 and 0 for true and false."
                     )
     return ""
@@ -656,13 +656,13 @@ def _wrong_line(line: bytes, format_: str) -> str:
         is_object, fault = False, f"is not JSON (column {error.colno}: {error.msg})"
     except (ValueError, RecursionError) as error:
         is_object, fault = False, f"is not JSON ({error})"
-    shown = text.strip()[:_SHOWN]
+    quote = text.strip()[:_LONGEST_QUOTE]
     if is_object and strange:
-        return f"has {strange[0]}, which is no finite number of JSON: {shown!r}. Write null."
-    return "" if is_object else f"{fault}: {shown!r}. Every line must be one whole JSON object."
+        return f"has {strange[0]}, which is no finite number of JSON: {quote!r}. Write null."
+    return "" if is_object else f"{fault}: {quote!r}. Every line must be one whole JSON object."
 
 
-_SHOWN = 40
+_LONGEST_QUOTE = 40
 
 
 def reason(error: BaseException) -> str:

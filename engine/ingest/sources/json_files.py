@@ -25,7 +25,7 @@ from ...schemas.errors import ReadError
 from ...schemas.tables import SPANS_TABLE
 from ..annotations.format import FIRST
 from ..files import SEGMENTED, Source
-from ..geometry import SAID
+from ..geometry import Z_UP_NAME
 from ..problems import count_of
 from .coco import array_kind
 from .coco_videos import (
@@ -167,7 +167,7 @@ _SCHEMA: dict[str, Any] = {
     "datum_id": pl.String,
     "label_value": pl.String,
     "score": pl.Float64,
-    SAID: pl.List(pl.Float64),
+    Z_UP_NAME: pl.List(pl.Float64),
     "vx": pl.Float64,
     "vy": pl.Float64,
     "attribute": pl.String,
@@ -181,7 +181,7 @@ def read_nuscenes(buffer: Any, name: str) -> Source:
     """Read a file as one side; samples become datums if it contains ground truths."""
     text = bytes(buffer)
     if b"NaN" in text:  # which the kit writes for velocities that are not known
-        text = _OF_JSON.sub(lambda found: found[1] or b"null", text)
+        text = _OF_JSON.sub(lambda match: match[1] or b"null", text)
     try:
         results = msgspec.json.decode(text, type=_File).results
     except msgspec.ValidationError as error:
@@ -235,7 +235,7 @@ def open_json(
     description: str,
     box_format: str | None = None,
     *,
-    wanted: frozenset[str] = SEGMENTED,
+    extras: frozenset[str] = SEGMENTED,
 ) -> Source:
     """Open JSON files as one source.
 
@@ -245,7 +245,7 @@ def open_json(
     sources = []
     for file in files:
         with _shallow(file):
-            sources.append(_open_one(file, box_format, wanted=wanted))
+            sources.append(_open_one(file, box_format, extras=extras))
     if len(sources) == 1:
         return sources[0]
     if any(source.labels is not None or source.datums is not None for source in sources):
@@ -283,7 +283,7 @@ def _mixed(files: list[str], sources: list[Source], description: str) -> str:
     return f"{description}: the files differ in their columns."
 
 
-def _open_one(name: str, box_format: str | None, *, wanted: frozenset[str]) -> Source:
+def _open_one(name: str, box_format: str | None, *, extras: frozenset[str]) -> Source:
     from .coco import read_ground_truths, read_results
 
     buffer = _map(name)
@@ -293,9 +293,9 @@ def _open_one(name: str, box_format: str | None, *, wanted: frozenset[str]) -> S
     if kind == "video_results" and box_format in (None, "xywh"):
         return read_video_results(buffer, name)
     if kind == "coco":
-        return read_ground_truths(buffer, name, wanted=wanted)
+        return read_ground_truths(buffer, name, extras=extras)
     if kind in _ARRAYS and box_format in (None, "xywh"):
-        return read_results(buffer, name, _ARRAYS[kind], wanted=wanted)
+        return read_results(buffer, name, _ARRAYS[kind], extras=extras)
     refuse_repeated_keys(bytes(buffer[:HEAD_OF_LINES]), name)
     if kind == "lines":
         return Source(scan_lines([name]), name, "ndjson", (name,))

@@ -332,7 +332,7 @@ class NotFlat(Exception):
 
 
 def scan(
-    buffer: Any, fields: Sequence[str], raw: Collection[str] = (), ends: list[int] | None = None
+    buffer: Any, fields: Sequence[str], raw: Collection[str] = (), offsets: list[int] | None = None
 ) -> Iterator[pl.DataFrame]:
     """Yield some fields of an array of objects, some megabytes of text at a time.
 
@@ -342,7 +342,8 @@ def scan(
 
     Args:
         raw: fields whose arrays and objects remain JSON text; other arrays contain numbers.
-        ends: receives the position after the array, which may be followed by the rest of an object.
+        offsets: receives the position after the array, which may be followed by the rest of an
+            object.
 
     Raises:
         NotFlat: short texts, damaged ones, repeated fields, integers beyond Int64, infinite
@@ -355,7 +356,7 @@ def scan(
         raise NotFlat
     while buffer[end - 1] in _BLANK:
         end -= 1
-    last = _CLOSING if ends is None else _CLOSING_BRACE
+    last = _CLOSING if offsets is None else _CLOSING_BRACE
     if buffer[end - 1] != last:  # cut off: the kernel relies on it
         raise NotFlat
     text = np.frombuffer(buffer, np.uint8, end)
@@ -378,7 +379,7 @@ def scan(
         reason = kernel(text, at, at + size, *names, *columns, used, *state)
         height = int(out[1])
         ended = reason == scanner.ENDED
-        if reason == scanner.ODD or (ended and ends is None and out[0] != end):
+        if reason == scanner.ODD or (ended and offsets is None and out[0] != end):
             raise NotFlat
         for column, place, begin in slow[: out[2]].tolist():
             number = float(_NUMBER.match(buffer, begin)[0])  # type: ignore[index]
@@ -400,54 +401,54 @@ def scan(
                 raise NotFlat
         yield pl.DataFrame(frame)
         if ended:
-            if ends is not None:
-                ends.append(int(out[0]))
+            if offsets is not None:
+                offsets.append(int(out[0]))
             return
 
 
-def list_column(flat: Array, limits: Array, lacking: Array | None) -> pl.Series:
+def list_column(flat: Array, limits: Array, missing: Array | None) -> pl.Series:
     """Make a column of lists; their dtype is Array if all have one length.
 
     Args:
         flat: the numbers of all lists.
         limits: [n + 1], where each begins and ends.
-        lacking: [n], rows that are null; None if no row is.
+        missing: [n], rows that are null; None if no row is.
     """
     n, each = limits.size - 1, limits[1]
-    if lacking is None and each and (np.diff(limits) == each).all():
+    if missing is None and each and (np.diff(limits) == each).all():
         return pl.Series(flat.reshape(n, each))
-    if lacking is not None and lacking.all():
+    if missing is not None and missing.all():
         return pl.Series([None] * n, dtype=pl.Null)
     import pyarrow as pa  # takes a while
 
-    mask = None if lacking is None else pa.array(lacking)
+    mask = None if missing is None else pa.array(missing)
     arrow = pa.LargeListArray.from_arrays(pa.array(limits), pa.array(flat), mask=mask)
     return pl.Series(pl.from_arrow(arrow))
 
 
 def _column(name: str, kind: Array, value: Array, pool: Array, *, raw: bool) -> pl.Series:
-    alike = (kind == kind[0]).all()
-    kinds = {int(kind[0])} if alike else {*np.flatnonzero(np.bincount(kind)).tolist()}
+    one_kind = (kind == kind[0]).all()
+    kinds = {int(kind[0])} if one_kind else {*np.flatnonzero(np.bincount(kind)).tolist()}
     absent = {MISSING} if raw else {MISSING, _NULL}
     present = kinds - absent
-    lacking = (kind == MISSING) | (kind == _NULL) & (not raw) if kinds & absent else None
+    missing = (kind == MISSING) | (kind == _NULL) & (not raw) if kinds & absent else None
     values: Any
     if not present:
         return pl.Series(name, [None], dtype=pl.Null).new_from_index(0, kind.size)
     if raw or present == {NUMBERS} or present == {_QUOTE}:
         if raw and not present <= {_ARRAY, _OBJECT, _NULL}:
             raise NotFlat
-        ends = value.view(np.int64)
-        if lacking is not None:
-            ends = np.maximum.accumulate(np.where(lacking, 0, ends))
-        limits = np.concatenate([[0], ends])
+        offsets = value.view(np.int64)
+        if missing is not None:
+            offsets = np.maximum.accumulate(np.where(missing, 0, offsets))
+        limits = np.concatenate([[0], offsets])
         if present == {NUMBERS}:
             flat = pool[: limits[-1]].view(np.float64).copy()
-            return list_column(flat, limits, lacking).alias(name)
+            return list_column(flat, limits, missing).alias(name)
         joined = pool.view(np.uint8)[: limits[-1]]
         column = binary_column(joined, limits).alias(name)
-        if lacking is not None:
-            column = column.set(pl.Series(lacking), None)
+        if missing is not None:
+            column = column.set(pl.Series(missing), None)
         if raw:
             return column
         if (joined == ord("\\")).any():
@@ -468,7 +469,7 @@ def _column(name: str, kind: Array, value: Array, pool: Array, *, raw: bool) -> 
     else:
         raise NotFlat
     column = pl.Series(name, values)
-    return column if lacking is None else column.set(pl.Series(lacking), None)
+    return column if missing is None else column.set(pl.Series(missing), None)
 
 
 # Tool calls as JSON text: their arguments have a type per row, and columns have one dtype.

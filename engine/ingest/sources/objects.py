@@ -115,9 +115,9 @@ def open_images(thing: Sequence[Any], box_format: str | None = None) -> Source:
         columns.setdefault("labels", [])  # of no objects
         names["labels"] = None
     if not {"boxes", "labels"} <= names.keys():
-        lacking = [name for name in ("boxes", "labels") if name not in names]
+        missing = [name for name in ("boxes", "labels") if name not in names]
         raise InputError(
-            f"{title}: images without {' and '.join(map(repr, lacking))}; there are"
+            f"{title}: images without {' and '.join(map(repr, missing))}; there are"
             f" {', '.join(names) or 'none'}."
         )
     frame = _frame(columns, np.repeat(np.arange(len(images)), counts), box_format, title)
@@ -152,7 +152,7 @@ def _form(thing: Any) -> tuple[str, Callable[[Any], dict[str, Any]]] | None:
     """Return the display name and reader for the images of a list."""
     if not isinstance(thing, Sequence) or isinstance(thing, (str, bytes)) or not len(thing):
         return None
-    return next(((title, read) for title, says, read in _FORMS if says(thing)), None)
+    return next(((title, read) for title, detects, read in _FORMS if detects(thing)), None)
 
 
 def _of_dict(image: Mapping[str, Any]) -> dict[str, Any]:
@@ -501,12 +501,12 @@ def misfit_of(
             make(len(values))
         except (Exception, pl.exceptions.PanicException):
             row = first_misfit(len(values), make) - 1
-            shown = repr(values[row])
-            shown = shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "..."
+            quote = repr(values[row])
+            quote = quote if len(quote) <= _LONGEST else quote[:_LONGEST] + "..."
             return (
                 name,
                 row,
-                f"column {name!r}: the values up to row {row} (counted from 0), {shown}, have no"
+                f"column {name!r}: the values up to row {row} (counted from 0), {quote}, have no"
                 f" common type. {WRITE_TEXT}",
             )
     return None
@@ -524,7 +524,7 @@ def _kind(value: Any) -> type | None:
 
 
 def open_object(
-    thing: Any, box_format: str | None = None, *, wanted: frozenset[str] = SEGMENTED
+    thing: Any, box_format: str | None = None, *, extras: frozenset[str] = SEGMENTED
 ) -> Source:
     """Open a table in memory as a source; also label maps, lists of images, and COCO in memory."""
     thing = _native(thing)
@@ -534,7 +534,7 @@ def open_object(
         return open_label_maps(thing)
     if are_images(thing):
         return open_images(thing, box_format)
-    coco = open_coco_object(thing, box_format, wanted=wanted)
+    coco = open_coco_object(thing, box_format, extras=extras)
     if coco is not None:
         return coco
     name = name_of(thing)

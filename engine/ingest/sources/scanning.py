@@ -41,10 +41,10 @@ _TRUTH = r"(?i)^(true|false)$"
 _WHOLE, _NAME, _NUMBER, _BOOL, _TEXT = 1, 2, 4, 8, 16
 """Kinds of values as bits; the kinds of a column are their sum."""
 _LONG = 18  # digits that every integer of 64 bits has room for
-_SHOWN = 40  # characters of a line
+_LONGEST_QUOTE = 40  # characters of a line
 _LOOKED_AT = 65_536  # characters after the first line
 _COMPARED = 20  # rows that tell the separator if the header has several candidates
-_MARKS = ",\t;|"
+_SEPARATORS = ",\t;|"
 
 
 def scan_csv(
@@ -53,7 +53,7 @@ def scan_csv(
     *,
     remote: bool = False,
     path: str | None = None,
-    held: dict[str, MemorySize] | None = None,
+    sizes: dict[str, MemorySize] | None = None,
     notes: list[Note] | None = None,
 ) -> pl.LazyFrame:
     """Scan CSV files as a lazy table.
@@ -64,7 +64,7 @@ def scan_csv(
     lines are skipped, and so is a first line ``sep=;``, as Excel writes it.
 
     Args:
-        held: receives the sizes of columns of long texts.
+        sizes: receives the sizes of columns of long texts.
         notes: receives the note on blank lines.
 
     Raises:
@@ -85,7 +85,7 @@ def scan_csv(
         )
 
     texts = scan({})
-    dtypes, blank, full = _dtypes(texts, paths[0], held)
+    dtypes, blank, full = _dtypes(texts, paths[0], sizes)
     frame = scan(dtypes, path)
     if not blank or (len(dtypes) == 2 and not remote and _has_bare_separators(paths)):
         return frame
@@ -111,7 +111,7 @@ def _lines_before_header(paths: list[str]) -> int:
         first.setdefault(mark, path)
         if line[:1] != "#":
             continue
-        marks = mark if mark in line else _MARKS
+        separators = mark if mark in line else _SEPARATORS
         fields = max(
             len(
                 next(
@@ -123,10 +123,10 @@ def _lines_before_header(paths: list[str]) -> int:
                     [],
                 )
             )
-            for one in marks
+            for one in separators
         )
         if following.lstrip()[:1] == "#" or fields > len(next(csv.reader([line], delimiter=mark))):
-            raise _comments(path, f"line 1 is a comment ({line.strip()[:_SHOWN]!r})")
+            raise _comments(path, f"line 1 is a comment ({line.strip()[:_LONGEST_QUOTE]!r})")
     if len(naming) > 1:
         raise ReadError(
             f"{naming[True]}: line 1 names the separator, and that of {naming[False]} is the"
@@ -188,18 +188,18 @@ def _dtypes(
             code="column_twice",
             columns=sorted({*filter(None, twice)}),
         )
-    asked = [pl.col(name) for name in names]
+    exprs = [pl.col(name) for name in names]
     row_counts: list[pl.Expr] = []
     if len(names) > 1:  # a blank line of a single column is a missing value
-        bare = pl.all_horizontal(column.is_null() for column in asked[1:])
-        marked = asked[0].str.starts_with("#")
-        prose = marked & asked[0].str.contains(r"\s")  # unlike the id #12
-        rows = (asked[0].is_null() & bare, prose & bare, marked & ~bare)
+        bare = pl.all_horizontal(column.is_null() for column in exprs[1:])
+        marked = exprs[0].str.starts_with("#")
+        prose = marked & exprs[0].str.contains(r"\s")  # unlike the id #12
+        rows = (exprs[0].is_null() & bare, prose & bare, marked & ~bare)
         row_counts = [row.sum().alias(f"rows {i}") for i, row in enumerate(rows)]
-        row_counts += [column.null_count().alias(f"nulls {i}") for i, column in enumerate(asked)]
+        row_counts += [column.null_count().alias(f"nulls {i}") for i, column in enumerate(exprs)]
     seen = texts.select(
-        *(_kind(column).bitwise_or().alias(f"kind {i}") for i, column in enumerate(asked)),
-        *(column.str.len_bytes().max().alias(f"length {i}") for i, column in enumerate(asked)),
+        *(_kind(column).bitwise_or().alias(f"kind {i}") for i, column in enumerate(exprs)),
+        *(column.str.len_bytes().max().alias(f"length {i}") for i, column in enumerate(exprs)),
         *row_counts,
     )
     row = seen.collect(engine="streaming").row(0) if names else ()
@@ -279,7 +279,7 @@ def _first_lines(path: str) -> tuple[str, str]:
     """Return the first line of a CSV file, and the text behind it if that is looked at."""
     with _open_text(path) as file:
         line = file.readline().removeprefix("\ufeff")
-        looked_at = line[:1] == "#" or sum(mark in line for mark in _MARKS) > 1
+        looked_at = line[:1] == "#" or sum(mark in line for mark in _SEPARATORS) > 1
         text = file.read(_LOOKED_AT) if looked_at else ""
         return line, text[: text.rfind("\n") + 1] if len(text) == _LOOKED_AT else text
 
@@ -294,15 +294,15 @@ def _separator(path: str, header: str, following: str) -> str:
         return named[1]
     if not {".tsv", ".tab"}.isdisjoint(suffix.lower() for suffix in Path(path).suffixes):
         return "\t"
-    marks = sorted(_MARKS, key=header.count, reverse=True)
-    candidates = [mark for mark in marks if mark in header and following]
+    separators = sorted(_SEPARATORS, key=header.count, reverse=True)
+    candidates = [mark for mark in separators if mark in header and following]
     rows = [header, *following.split("\n", _COMPARED)[:_COMPARED]]
     for mark in candidates:
         with suppress(csv.Error):  # a field above the reader's limit
             lengths = {len(row) for row in csv.reader(rows, delimiter=mark) if row}
             if len(lengths) == 1:
                 return mark
-    return marks[0]
+    return separators[0]
 
 
 def _open_text(path: str) -> IO[str]:
@@ -693,19 +693,19 @@ def scan(
     *,
     remote: bool = False,
     partitions: dict[str, pl.DataType] | None = None,
-    held: dict[str, MemorySize] | None = None,
+    sizes: dict[str, MemorySize] | None = None,
     notes: list[Note] | None = None,
 ) -> pl.LazyFrame:
     """Scan files of one format as one lazy table, in the order given.
 
     Args:
-        held: receives the sizes of columns of long texts.
+        sizes: receives the sizes of columns of long texts.
         notes: receives notes on lines that are skipped.
     """
     path = PATH if partitions else None
     if format_ == "csv":
         frame = scan_csv(
-            [*files], storage_options, remote=remote, path=path, held=held, notes=notes
+            [*files], storage_options, remote=remote, path=path, sizes=sizes, notes=notes
         )
     else:
         frame = _scan([*files], format_, storage_options, remote=remote, path=path)

@@ -133,7 +133,7 @@ def table_of(thing: Any) -> pl.LazyFrame | None:
     return None if name is None else _OBJECTS[name](thing)
 
 
-def _inside(path: str, names: Iterable[str], shown_path: str) -> list[str]:
+def _inside(path: str, names: Iterable[str], displayed_path: str) -> list[str]:
     """Return the files that a table refers to, which must be in its folder; links are followed."""
     root = os.path.realpath(path)
     files = [
@@ -143,8 +143,8 @@ def _inside(path: str, names: Iterable[str], shown_path: str) -> list[str]:
     for name, file in zip(names, files, strict=True):
         if "\0" in file or os.path.commonpath([root, os.path.realpath(file)]) != root:
             raise ReadError(
-                f"{shown_path}: it names the file {name!r}, which is outside its folder and is not"
-                " read. Copy the table as a whole."
+                f"{displayed_path}: it names the file {name!r}, which is outside its folder and is"
+                " not read. Copy the table as a whole."
             )
     return files
 
@@ -203,9 +203,11 @@ def _duckdb(path: str, part: str | None) -> pl.LazyFrame:
         if part not in names:
             available = ", ".join(names) or "none (views are not read)"
             example = f" Write {path}::{next(iter(names))}." if names else ""
-            wanted = "which table is meant" if part is None else f"no table {part!r} is there"
+            question = "which table is meant" if part is None else f"no table {part!r} is there"
             raise ReadError(
-                f"{path}: {wanted}; tables: {available}.{example}", code="table_missing", table=part
+                f"{path}: {question}; tables: {available}.{example}",
+                code="table_missing",
+                table=part,
             )
         quoted = ".".join('"' + one.replace('"', '""') + '"' for one in names[part])
         return pl.DataFrame(opened.sql(f"SELECT * FROM {quoted}")).lazy()

@@ -67,7 +67,7 @@ def open_source(
     *,
     storage_options: dict[str, str] | None = None,
     box_format: str | None = None,
-    wanted: frozenset[str] = SEGMENTED,
+    extras: frozenset[str] = SEGMENTED,
     room: Room | None = None,
     other: Source | None = None,
 ) -> Source:
@@ -81,7 +81,7 @@ def open_source(
         storage_options: credentials and similar for remote paths, as Polars takes them.
         box_format: of box lists, if given; if other than xywh, COCO results are read as plain
             records.
-        wanted: geometry fields of COCO rows to read, in addition to boxes.
+        extras: geometry fields of COCO rows to read, in addition to boxes.
         other: the other side, if it is open: evidence for ambiguous formats.
 
     Raises:
@@ -104,9 +104,9 @@ def open_source(
         and len(thing) > 0
         and all(isinstance(item, (str, os.PathLike)) for item in thing)
     ):
-        return open_object(thing, box_format, wanted=wanted)
+        return open_object(thing, box_format, extras=extras)
     paths = [*map(os.fspath, [thing] if single else thing)]
-    source = _open_paths(paths, storage_options, box_format, wanted=wanted, room=room, other=other)
+    source = _open_paths(paths, storage_options, box_format, extras=extras, room=room, other=other)
     reads(source.files or [paths[0].partition("::")[0], *paths[1:]])
     return source
 
@@ -131,7 +131,7 @@ def _open_paths(
     storage_options: dict[str, str] | None,
     box_format: str | None,
     *,
-    wanted: frozenset[str],
+    extras: frozenset[str],
     room: Room | None,
     other: Source | None = None,
 ) -> Source:
@@ -183,7 +183,7 @@ def _open_paths(
     if format_ == "json":
         from .json_files import open_json
 
-        return open_json(files, description, box_format, wanted=wanted)
+        return open_json(files, description, box_format, extras=extras)
     if format_ == "trec":
         from .trec import open_trec
 
@@ -203,7 +203,7 @@ def _open_paths(
         source.partitions = partitions_of(files, description)
     try:
         source.frame = scan(
-            files, format_, partitions=source.partitions, held=footprints, notes=notes
+            files, format_, partitions=source.partitions, sizes=footprints, notes=notes
         )
     except READ_FAILURES as error:
         raise explain(source, error) from error

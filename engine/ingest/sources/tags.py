@@ -51,7 +51,7 @@ _SCHEMES = {
 assert tuple(_SCHEMES) == SCHEMES
 # conlleval's, as in seqeval's ``get_entities``; L and U are unknown there, and read as any other.
 _BEGINS = "*>B *>S E>E E>I S>E S>I O>E O>I *>B! *>I! *>E! *>S! *>L! *>U! *>?!"
-_ENDS = "E>* S>* B>B B>S B>O I>B I>S I>O B>*! I>*! E>*! S>*! L>*! U>*! ?>*!"
+_BOUNDARIES = "E>* S>* B>B B>S B>O I>B I>S I>O B>*! I>*! E>*! S>*! L>*! U>*! ?>*!"
 _READ_BY_ALL = str.maketrans("LU", "ES")
 # nervaluate's: any tag but O belongs to an entity; B, or another type, begins one.
 _MARKED = "BIESLU.?"
@@ -74,7 +74,7 @@ class _Reading(msgspec.Struct, frozen=True):
     """
 
     begins: str = _BEGINS
-    ends: str = _ENDS
+    ends: str = _BOUNDARIES
     type_of: Callable[[str], str] = lambda tag: tag[1:].split("-", maxsplit=1)[-1]
     class_of: Callable[[str], str] = lambda tag: tag[:1]
     spelled: bool = False
@@ -127,13 +127,13 @@ def _encoded(lists: pl.Series, whose: str, ids: pl.Series) -> _Tags:
     flat = lists.filter(length > 0).explode()
     if lists.null_count() or flat.null_count():
         wrong = lists.is_null() | lists.list.eval(pl.element().is_null()).list.any()
-        shown = ids.filter(wrong)
+        examples = ids.filter(wrong)
         raise InputError(
-            f"{whose}: null tags in {count_of(len(shown), 'sentence')}, first"
-            f" {listing(shown.head(N_NAMES).to_list(), len(shown))}. Write 'O' for tokens of no"
-            " entity, and an empty list for a sentence without tokens.",
+            f"{whose}: null tags in {count_of(len(examples), 'sentence')}, first"
+            f" {listing(examples.head(N_NAMES).to_list(), len(examples))}. Write 'O' for tokens of"
+            " no entity, and an empty list for a sentence without tokens.",
             code="null_values",
-            count=len(shown),
+            count=len(examples),
         )
     start = np.concatenate([np.zeros(1, np.int64), np.cumsum(length.to_numpy())])
     flat = flat.cast(pl.String)
@@ -173,7 +173,7 @@ def _read(tags: _Tags, reading: str, scheme: str | None, whose: str, ids: pl.Ser
     rule = _READINGS.get(reading, _Reading())
     if scheme is not None or reading == _STRICT:
         scheme = scheme or "IOB2"
-        allowed, begins, inside, ends = _SCHEMES[scheme]
+        allowed, begins, inside, boundaries = _SCHEMES[scheme]
         letters = [tag[:1] for tag in tags.names]
         types = [tag[1:].strip("-") for tag in tags.names]
         wrong = [i for i in used if letters[i] not in [*allowed]]
@@ -184,7 +184,7 @@ def _read(tags: _Tags, reading: str, scheme: str | None, whose: str, ids: pl.Ser
         way = f". Write {' or '.join(fits)}." if fits else _SPELLING
         why = f", which {scheme} does not know{way}"
     else:
-        begins, ends = rule.begins, rule.ends
+        begins, boundaries = rule.begins, rule.ends
         types = [rule.type_of(tag) for tag in tags.names]
         letters = [rule.class_of(tag) for tag in tags.names]
         if rule.spelled:
@@ -203,9 +203,9 @@ def _read(tags: _Tags, reading: str, scheme: str | None, whose: str, ids: pl.Ser
         _rules(begins),
     )
     if inside:
-        entities = read_strictly(*arguments, _rules(inside), _rules(ends), at[_NO_TYPE])
+        entities = read_strictly(*arguments, _rules(inside), _rules(boundaries), at[_NO_TYPE])
         return _Entities(*entities, values)
-    entities = read_leniently(*arguments, _rules(ends), at[_NO_TYPE])
+    entities = read_leniently(*arguments, _rules(boundaries), at[_NO_TYPE])
     if rule.opening:
         opening = np.unique(tags.code[tags.start[entities[0]] + entities[1]]).tolist()
         wrong = [i for i in opening if not tags.names[i].startswith(rule.opening)]
@@ -231,17 +231,17 @@ _SPELLING = (
 def _unknown_tags(
     tags: _Tags, wrong: list[int], why: str, whose: str, ids: pl.Series
 ) -> InputError:
-    shown = [tags.names[i] for i in sorted(wrong)]
+    names = [tags.names[i] for i in sorted(wrong)]
     many = int(np.isin(tags.code, wrong).sum())
     at = np.flatnonzero(np.isin(tags.code, wrong))[:N_NAMES]
     rows = np.unique(np.searchsorted(tags.start, at, side="right") - 1)
     sentences = [ids[int(row)] for row in rows]
     return InputError(
-        f"{whose}: {count_of(many, 'token')} tagged {listing(shown[:N_NAMES], len(shown))}, first"
+        f"{whose}: {count_of(many, 'token')} tagged {listing(names[:N_NAMES], len(names))}, first"
         f" in {'sentence' if len(sentences) == 1 else 'sentences'} {listing(sentences)}{why}",
         code="unknown_tags",
         count=many,
-        value=shown[0],
+        value=names[0],
     )
 
 
@@ -298,8 +298,10 @@ def with_spans(
         made_lists[role] = tags
         entities = _read(tags, reading, options.scheme, whose, side.ids)
         if entities.odd:
-            shown = listing(entities.odd, len(entities.odd))
-            message = f"{whose}: seqeval does not know the tags {shown}: they never begin or end an"
+            examples = listing(entities.odd, len(entities.odd))
+            message = (
+                f"{whose}: seqeval does not know the tags {examples}: they never begin or end an"
+            )
             message += " entity of their type by their prefix."
             if {tag[0] for tag in entities.odd} <= {*"LU"}:
                 message += " Dialect standard reads them."
@@ -500,14 +502,16 @@ def _compare_words(sides: Mapping[str, _Side]) -> list[Note]:
     words = pl.col(PREDICTIONS).list.len()
     same = wrong.filter(words == pl.col(GROUND_TRUTHS).list.len(), words > 0)
     same = same.explode(PREDICTIONS, GROUND_TRUTHS)
-    alike = int(same.select((pl.col(PREDICTIONS) == pl.col(GROUND_TRUTHS)).sum()).item())
-    differ = int(wrong.select(words.sum()).item()) - alike
+    n_same = int(same.select((pl.col(PREDICTIONS) == pl.col(GROUND_TRUTHS)).sum()).item())
+    differ = int(wrong.select(words.sum()).item()) - n_same
     id_, *texts = wrong.select(_IDS, PREDICTIONS, GROUND_TRUTHS).row(0)
     mine, other = (one or [] for one in texts)
     least = min(len(mine), len(other))
     at = next((i for i in range(least) if mine[i] != other[i]), least)
-    shown = (listing(one[at : at + 3], most=3) or "no token" for one in (mine, other))
-    where = f"first {id_!r}, from token {at}: {' in the predictions, '.join(shown)} in the others"
+    examples = (listing(one[at : at + 3], most=3) or "no token" for one in (mine, other))
+    where = (
+        f"first {id_!r}, from token {at}: {' in the predictions, '.join(examples)} in the others"
+    )
     facts = {"count": wrong.height, "first": id_, "words": differ}
     counts = [frame.height for frame in frames]
     if counts[0] != counts[1] and differ > _MOST * int(joined.select(words.sum()).item()):

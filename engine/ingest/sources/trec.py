@@ -76,13 +76,13 @@ _QUERY = Field("query", "query_id")
 _DOCUMENT = Field("document", "doc_id")
 _Q0 = Field("Q0", None)
 _RANK = Field("rank", "rank", "whole")
-_PLACE_BESIDE = Field("rank", "rank", "place")  # scores decide, as in trec_eval
+_EXTRA_RANK = Field("rank", "rank", "place")  # scores decide, as in trec_eval
 _SCORE = Field("score", "score", "number")
 _TAG = Field("tag", "run_id")
 _RELEVANCE = Field("relevance", "relevance", "number")
 
-RUN = Layout("TREC run", (_QUERY, _Q0, _DOCUMENT, _PLACE_BESIDE, _SCORE, _TAG))
-UNTAGGED_RUN = Layout("TREC run without tag", (_QUERY, _Q0, _DOCUMENT, _PLACE_BESIDE, _SCORE))
+RUN = Layout("TREC run", (_QUERY, _Q0, _DOCUMENT, _EXTRA_RANK, _SCORE, _TAG))
+UNTAGGED_RUN = Layout("TREC run without tag", (_QUERY, _Q0, _DOCUMENT, _EXTRA_RANK, _SCORE))
 QRELS = Layout("TREC qrels", (_QUERY, Field("iteration", None), _DOCUMENT, _RELEVANCE))
 MARCO_RUN = Layout("MS MARCO run", (_QUERY, _DOCUMENT, _RANK))
 BEIR_QRELS = Layout("BEIR qrels", (_QUERY, _DOCUMENT, _RELEVANCE), header=True)
@@ -323,12 +323,12 @@ def _wrong(file: str, data: bytes, layout: Layout, before: int) -> ReadError:
         message = f"{file}: cannot be read as a {kind}: a number is too large for its column."
         return ReadError(message, code="number_too_large")
     count = len(first) + sum(1 for _ in faults)
-    shown = "; ".join(f"line {number:,}: {why}: {_short(line)}" for number, line, why in first)
+    examples = "; ".join(f"line {number:,}: {why}: {_short(line)}" for number, line, why in first)
     many = f"{count:,} lines do not fit" if count > 1 else "1 line does not fit"
-    wanted = ", ".join(field.words for field in layout.fields)
+    expected = ", ".join(field.words for field in layout.fields)
     return ReadError(
-        f"{file}: {many} a {kind} (fields {wanted}): {shown}. Correct the file, or write it again"
-        " as a table with named columns.",
+        f"{file}: {many} a {kind} (fields {expected}): {examples}. Correct the file, or write it"
+        " again as a table with named columns.",
         code="file_malformed",
         count=count,
         lines=[number for number, _, _ in first],
