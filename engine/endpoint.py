@@ -128,7 +128,7 @@ _IN_A_ROW = 20
 """Number of them in a row that stops a run that had answers."""
 _AGAIN = (408, 409, 425, 429)
 _LONGEST_WAIT = 600.0
-_SHOWN = 300
+_LONGEST_QUOTE = 300
 _MOST_TOKENS = 10**12
 
 
@@ -273,7 +273,7 @@ class Client:
 
     def _clean(self, text: str) -> str:
         # The key first: cut in the middle it would not be known any more.
-        return sound(redacted(" ".join(text.split()), self._key)[:_SHOWN])
+        return sound(redacted(" ".join(text.split()), self._key)[:_LONGEST_QUOTE])
 
 
 def _error_of(response: Any) -> tuple[str, str]:

@@ -484,43 +484,43 @@ def plan(
         >>> ee.merge(tallies).summarise().value("Accuracy")
         0.5
     """
-    asked = make_options(options, **named)
+    parsed = make_options(options, **named)
     plain = Options()
     for name in _OF_ALL_ROWS:
-        if getattr(asked, name) != getattr(plain, name):
+        if getattr(parsed, name) != getattr(plain, name):
             raise OptionError(
-                f"{option(name, getattr(asked, name))}: parts are tallied on their own, so omit it,"
-                " or score the tables in one run.",
+                f"{option(name, getattr(parsed, name))}: parts are tallied on their own, so omit"
+                " it, or score the tables in one run.",
                 code="option_unfit",
                 option=name,
             )
-    if isinstance(asked.training, HeldTable) or isinstance(asked.embedder, Encoder):
-        name = "training" if isinstance(asked.training, HeldTable) else "embedder"
+    if isinstance(parsed.training, HeldTable) or isinstance(parsed.embedder, Encoder):
+        name = "training" if isinstance(parsed.training, HeldTable) else "embedder"
         raise OptionError(
             f"{name}: objects do not travel with tallies. Give a path or a name.",
             code="option_unfit",
             option=name,
         )
-    if asked.label_map is not None:  # a file may change, or be missing where tallies are read
-        asked = asked.replace(label_map=_pairs_of(asked.label_map))
+    if parsed.label_map is not None:  # a file may change, or be missing where tallies are read
+        parsed = parsed.replace(label_map=_pairs_of(parsed.label_map))
     tables = Tables(_table(predictions), _table(ground_truths), _table(datums), labels)
-    opened = open_tables(tables, asked)
+    opened = open_tables(tables, parsed)
     task = opened.plan.task
-    inputs, asked = rewritten(opened.inputs, task, opened.options, of_part=True)
+    inputs, parsed = rewritten(opened.inputs, task, opened.options, of_part=True)
     if inputs is not opened.inputs:
-        _refuse_numbered(opened.inputs.schemas, task, asked)
-    ready = prepare(inputs, task, asked)
+        _refuse_numbered(opened.inputs.schemas, task, parsed)
+    ready = prepare(inputs, task, parsed)
     refuse(named_problems(ready.sides), {r: s.source.description for r, s in ready.sides.items()})
-    notes = early_notes(ready, asked)
+    notes = early_notes(ready, parsed)
     heads = first_rows(ready, _SAMPLE_ROWS)
     by_rows = opened.plan.does.fitted_by_rows is not None
     if by_rows:
         fit, _ = planner.may_fit(opened.plan, _ahead(opened.plan, heads))
     else:
         fit, notes = fitted_to_heads(opened.plan, ready, heads, notes)
-    dtypes, more_notes = common_dtypes(ready, heads, mapped=asked.label_map is not None)
+    dtypes, more_notes = common_dtypes(ready, heads, mapped=parsed.label_map is not None)
     notes += more_notes
-    final = explicit_metrics(asked.replace(task=task), fit)
+    final = explicit_metrics(parsed.replace(task=task), fit)
     declared = inputs.sources.get(LABELS)
     blanks = {
         role: pl.DataFrame(schema={**schema, **_unified(ready.sides[role], dtypes[role])})

@@ -104,7 +104,7 @@ def make_report(
             new = [one for one in comparison.notes if not _is_note(card, one, names[1])]
             warnings += [one for one in new if one in comparison.warnings]
             notes += [f"comparison: {one}" for one in new if one not in comparison.warnings]
-    shown = _examples(card, baseline if comparison is not None else None, images, tables)
+    example_tables = _examples(card, baseline if comparison is not None else None, images, tables)
     step("writing the report")
     page = as_page(
         card,
@@ -116,7 +116,7 @@ def make_report(
         gates=gates,
         notes=notes,
         warnings=warnings,
-        examples=shown,
+        examples=example_tables,
         commands=_commands(card, path, baseline, gates, images, options, again),
         folder=card.folder if folder is None else folder,
         untested=untested,
@@ -148,22 +148,22 @@ def _commands(
     if images is not None:
         paths["images"] = str(images)
     words = [word for name, value in paths.items() for word in (f"--{name}", value)]
-    asked: list[str] = []
+    gate_words: list[str] = []
     for gate in dict.fromkeys(one.written for one in gates if one.written):
         negated = gate.startswith(_FAIL_IF)
-        asked += ["--fail-if" if negated else "--fail-under", gate.removeprefix(_FAIL_IF)]
+        gate_words += ["--fail-if" if negated else "--fail-under", gate.removeprefix(_FAIL_IF)]
     if card.folder is None:
         if scored.startswith("evalengine score"):
-            return [f"{scored} {shlex.join([*words, *asked, '--report', str(path)])}"]
+            return [f"{scored} {shlex.join([*words, *gate_words, '--report', str(path)])}"]
         more = "".join(f", {name}={value!r}" for name, value in paths.items())
         return [f"{scored}.to_html({str(path)!r}{more})"]
     usual = Options()
     for name in ("draws", "seed"):
         value = getattr(options or usual, name)
         words += [f"--{name}", str(value)] if value != getattr(usual, name) else []
-    if asked and baseline is not None:
+    if gate_words and baseline is not None:
         both = [paths["baseline"], str(card.folder)]
-        parts = ["compare", *both, *words[2:], *asked, "--report", str(path)]
+        parts = ["compare", *both, *words[2:], *gate_words, "--report", str(path)]
     else:
         parts = ["report", str(card.folder), *words, "-o", str(path)]
     return [scored, shlex.join(["evalengine", *parts])]
@@ -189,21 +189,21 @@ def _examples(
         with suppress(ResultError):
             lists.append(worse_since(tallied_of("", baseline), tallied))
     lists.append(card.page_frame("worst"))
-    shown = []
+    tables_of_examples = []
     for worst in lists:
         if worst is None or not worst.height:
             continue
         content = contents(card, worst, tallied, tables)
         thumbnails = None if images is None else pictures(content.datums, str(images))
-        shown.append(examples(worst, content, thumbnails, slices_of(tallied, worst)))
-    return shown
+        tables_of_examples.append(examples(worst, content, thumbnails, slices_of(tallied, worst)))
+    return tables_of_examples
 
 
-def slices_of(held: Tallied | None, worst: pl.DataFrame) -> pl.DataFrame | None:
+def slices_of(tallied: Tallied | None, worst: pl.DataFrame) -> pl.DataFrame | None:
     """Return the slices of datums, one row per datum; None without slices or tally."""
-    if held is None or not held.tallies.datums.slices.width:
+    if tallied is None or not tallied.tallies.datums.slices.width:
         return None
-    datums = held.tallies.datums
+    datums = tallied.tallies.datums
     with_ids = datums.slices.with_columns(datums.id.alias("datum_id"))
     ids = worst.select(pl.col("datum_id").cast(datums.id.dtype))
     return ids.join(with_ids, on="datum_id", how="left", maintain_order="left").drop("datum_id")

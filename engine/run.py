@@ -283,9 +283,9 @@ def score_opened(
     unlimited = ""
     limited = not in_memory or options.memory_limit is not None
     if limited and (executor is None or pool or address):
-        asked = pool or address is not None or options.memory_limit is not None
+        by_buckets = pool or address is not None or options.memory_limit is not None
         formats = {*map(attrgetter("format"), inputs.sources.values())}
-        if asked or (formats != {"memory"} and large(inputs)):
+        if by_buckets or (formats != {"memory"} and large(inputs)):
             from .outofcore import driver  # no other run needs it
 
             workers, own_files = pool_of(pool, address, options.threads), ExitStack()
@@ -611,9 +611,9 @@ def _digests(
         return dict(later.value).copy
     if large_files:
         for earlier in tuple(_LARGE):
-            kept = earlier()
-            if kept is not None:
-                _ = kept.value  # frees its rows
+            digests = earlier()
+            if digests is not None:
+                _ = digests.value  # frees its rows
         _LARGE[:] = [ref(later)]
     return partial(getattr, later, "value")
 
@@ -652,12 +652,12 @@ def _card(
     plan = result.plan
     read, files = {}, {}
     for name in (TABLE, PREDICTIONS, GROUND_TRUTHS):
-        shown = "rows" if name == TABLE else name
+        title = "rows" if name == TABLE else name
         if name in result.rows:
-            read[shown] = result.rows[name]
+            read[title] = result.rows[name]
         source = None if run is None else run.inputs.sources.get(name)
         if source is not None and source.files and source.files != (source.description,):
-            files[shown] = len(source.files)  # given as more than the name of one file
+            files[title] = len(source.files)  # given as more than the name of one file
     view = None if result.view is None else (result.view, plan.settings)
     tables = None if run is None else run.tables
     return Scorecard(
@@ -913,18 +913,18 @@ def intervals_of(options: Options) -> Intervals:
         OptionError: a method is given.
     """
     options = options if options.drawn else options.replace(intervals=LEVEL)
-    asked = parse_intervals(
+    intervals = parse_intervals(
         options.replace(draws=DRAWS if options.draws is None else options.draws)
     )
-    assert asked is not None
-    if asked.method is not None:
+    assert intervals is not None
+    if intervals.method is not None:
         raise invalid(
             "method",
-            asked.method,
+            intervals.method,
             "findings have intervals of one kind; omit it.",
             code="option_unread",
         )
-    return asked
+    return intervals
 
 
 def hits_at(settings: Any) -> dict[str, Any]:
@@ -970,8 +970,8 @@ def refuse_own(tallied: Tallied, options: Options) -> None:
         OptionError: names the first one.
     """
     own_names = [] if tallied.own is None else [metric.name for metric in tallied.own.plan.metrics]
-    asked = {*(options.metrics or ()), *own_metrics.names(options.metrics or ())}
-    refused = [name for name in own_names if name in asked or not tallied.plan.metrics]
+    requested = {*(options.metrics or ()), *own_metrics.names(options.metrics or ())}
+    refused = [name for name in own_names if name in requested or not tallied.plan.metrics]
     if refused:
         raise OptionError(
             f"{option('metrics', refused)}: datums have no loss by an own metric, since only its"
@@ -996,7 +996,7 @@ def refusal(frame: str, task: str, options: Options, tables: Tables) -> str:
 def tallied_through(
     tables: Tables,
     options: Options,
-    asked: Intervals,
+    intervals: Intervals,
     *,
     metrics: Callable[[str], tuple[str, ...]],
     settable: Collection[str],
@@ -1031,7 +1031,9 @@ def tallied_through(
             ) from None
 
     if not is_scored(tables.predictions):
-        plain = options.replace(intervals=asked.level, draws=asked.draws, **dict.fromkeys(unread))
+        plain = options.replace(
+            intervals=intervals.level, draws=intervals.draws, **dict.fromkeys(unread)
+        )
         step("scoring")
         if plain.task is not None:
             metrics(plain.task)
@@ -1045,7 +1047,7 @@ def tallied_through(
             return analyse(tallied_of("the run", card), options), card.notes
     refuse_tables(tables)
     card = card_of_run(tables, options, settable=(*settable, *SETTABLE))
-    tallied = with_keys(tallied_of("the run", card, name, options.threads), asked.cluster)
+    tallied = with_keys(tallied_of("the run", card, name, options.threads), intervals.cluster)
     values = {name: getattr(options, name) for name in settable}
     changed = card.options.replace(
         **{name: value for name, value in values.items() if value is not None}

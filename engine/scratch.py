@@ -422,10 +422,10 @@ class ObjectPlace:
                 total -= self._copies.popitem(last=False)[1].held
             return self._copies[name]
 
-    def ranges(self, name: str, starts: list[int], ends: list[int]) -> list[Any]:
+    def ranges(self, name: str, starts: list[int], stops: list[int]) -> list[Any]:
         """Fetch ranges of an object."""
         with self._asking(name) as ask:
-            return list(ask("get_ranges", name, starts=starts, ends=ends))
+            return list(ask("get_ranges", name, starts=starts, ends=stops))
 
     def put(self, contents: dict[str, Any]) -> None:
         """Write objects that do not exist yet; others are complete already.
@@ -538,17 +538,17 @@ class _Copy:
     def fetch(self, ranges: Iterable[tuple[int, int]]) -> None:
         """Fetch the missing bytes of ranges."""
         with self._lock:
-            wanted = np.zeros(self._missing.size, np.bool_)
+            requested = np.zeros(self._missing.size, np.bool_)
             for begin, end in ranges:
-                wanted[begin // _BLOCK : -(-end // _BLOCK)] = begin < end
-            if wanted.any() and wanted.size <= _SMALL:
-                wanted[:] = True
-            blocks = np.flatnonzero(wanted & self._missing).tolist()
+                requested[begin // _BLOCK : -(-end // _BLOCK)] = begin < end
+            if requested.any() and requested.size <= _SMALL:
+                requested[:] = True
+            blocks = np.flatnonzero(requested & self._missing).tolist()
             for at in range(0, len(blocks), _AT_ONCE):
                 some = blocks[at : at + _AT_ONCE]
                 starts = [block * _BLOCK for block in some]
-                ends = [min(start + _BLOCK, self.size) for start in starts]
-                parts = self._place.ranges(self._name, starts, ends)
+                stops = [min(start + _BLOCK, self.size) for start in starts]
+                parts = self._place.ranges(self._name, starts, stops)
                 for block, start, part in zip(some, starts, parts, strict=True):
                     self._file.seek(start)
                     self._file.write(part)

@@ -189,10 +189,10 @@ def unknown(
         error: class of the error.
     """
     names = sorted(choices, key=str.casefold)
-    shown = names[:_LISTED] if len(names) > _LISTED + _SPARED else names
-    more = f" and {len(names) - len(shown)} more" if len(shown) < len(names) else ""
+    listed = names[:_LISTED] if len(names) > _LISTED + _SPARED else names
+    more = f" and {len(names) - len(listed)} more" if len(listed) < len(names) else ""
     message = f"{word!r} is not a known {kind}.{did_you_mean(word, names)}"
-    message = f"{before}{message} Known: {', '.join(shown)}{more}.{after}"
+    message = f"{before}{message} Known: {', '.join(listed)}{more}.{after}"
     return error(message, code="unknown_name", value=word)
 
 

@@ -109,7 +109,7 @@ def as_list(value: Any) -> Any:
 
 
 def _rendered(text: str, write: Callable[..., str]) -> str:
-    return _MARKED.sub(lambda found: write(*json.loads(found[1])), text)
+    return _MARKED.sub(lambda match: write(*json.loads(match[1])), text)
 
 
 def _literal(value: Any) -> str:

@@ -45,7 +45,7 @@ class Sample(NamedTuple):
     timestamp: float | None = None
 
 
-_BESIDE = ("value", "lower", "upper", "support", "scored", "reason")
+_OTHER_COLUMNS = ("value", "lower", "upper", "support", "scored", "reason")
 """Columns of the metrics frame that do not identify a number."""
 _PARTS = ("value", "lower", "upper", "support")
 HELP = {
@@ -71,7 +71,7 @@ def samples_of(
         metric_labels = {
             name: f"{value:g}" if isinstance(value, float) else str(value)
             for name, value in row.items()
-            if name in METRICS and name not in _BESIDE and value is not None
+            if name in METRICS and name not in _OTHER_COLUMNS and value is not None
         }
         parts = [part for part in _PARTS if row[part] is not None]
         samples += [

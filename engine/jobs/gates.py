@@ -271,9 +271,9 @@ def refuse_unknown(gates: Sequence[Gate], plan: planner.Plan, own: Sequence[str]
     _refuse_thresholds(gates, [plan.task], plan.dialect.name)
     _refuse_ranges(gates, plan)
     for gate in gates:
-        known_name = gate.metric.casefold() == COVERAGE or any_title(gate.metric)
-        known_name |= any(group_of(task, gate.metric) for task in tasks.NAMES) and gate.on_spread
-        if not known_name and not any(metrics.has(task, gate.metric) for task in tasks.NAMES):
+        is_metric = gate.metric.casefold() == COVERAGE or any_title(gate.metric)
+        is_metric |= any(group_of(task, gate.metric) for task in tasks.NAMES) and gate.on_spread
+        if not is_metric and not any(metrics.has(task, gate.metric) for task in tasks.NAMES):
             choices = {name for task in tasks.NAMES for name in metrics.names(task)}
             choices |= {*own, *(metric.name for metric in plan.metrics)}
             if gate.metric.partition(".")[0] not in choices:

@@ -153,8 +153,8 @@ def _runs_of(source: Path) -> tuple[list[Run], list[str]]:
             continue
         if run is not None:
             runs[run.run_id] = run
-    for target, beside in histories:
-        for run in _of_history(target, beside, runs, unread):
+    for target, folder_of_job in histories:
+        for run in _of_history(target, folder_of_job, runs, unread):
             runs.setdefault(run.run_id, run)
     if source.is_file():
         runs = {name: run for name, run in runs.items() if run.job == loaded.job.name}
@@ -291,7 +291,9 @@ def _observed(folder: Path) -> dict[str, dict[str, Observed]]:
     }
 
 
-def _of_history(target: str, beside: Path, read: dict[str, Run], unread: list[str]) -> list[Run]:
+def _of_history(
+    target: str, folder_of_job: Path, read: dict[str, Run], unread: list[str]
+) -> list[Run]:
     """Runs of a history, from their folders if these still have them."""
     runs = []
     for rows in _tables(target, unread):
@@ -304,7 +306,7 @@ def _of_history(target: str, beside: Path, read: dict[str, Run], unread: list[st
             if str(run_id) in read:
                 continue
             first = run_rows.row(0, named=True)
-            folder = beside / first["folder"]
+            folder = folder_of_job / first["folder"]
             success = read_success(folder)
             if success is not None and success.run_id == run_id:
                 try:
@@ -542,7 +544,7 @@ def _collect(
 ) -> pl.DataFrame:
     """The wanted rows of all runs: ``night``, ``group``, identity, value, interval, trials."""
     types = {name: METRICS[name] or pl.String for name in _ROW}
-    wanted = pl.DataFrame([*lines], schema=types, orient="row")
+    requested = pl.DataFrame([*lines], schema=types, orient="row")
     kinds = pl.DataFrame(groups, schema={name: types[name] for name in _KIND}, orient="row")
     numbers = ("value", "lower", "upper", "trials")
     parts = []
@@ -562,10 +564,10 @@ def _collect(
                 for name in numbers
             ),
         )
-        overall = rows.join(wanted, on=[*_ROW], how="semi", nulls_equal=True)
+        overall = rows.join(requested, on=[*_ROW], how="semi", nulls_equal=True)
         of_group = rows.filter(pl.col("slice").is_not_null() != pl.col("label_value").is_not_null())
         of_group = of_group.join(kinds, on=[*_KIND], how="semi", nulls_equal=True)
-        of_group = of_group.join(wanted, on=[*_ROW], how="anti", nulls_equal=True)
+        of_group = of_group.join(requested, on=[*_ROW], how="anti", nulls_equal=True)
         parts += [overall.with_columns(group=False), of_group.with_columns(group=True)]
     schema = {
         "night": pl.UInt32,

@@ -29,7 +29,7 @@ from .verdicts import refuse_workers, with_intervals
 # ``{{`` and ``}}`` are literal braces. Names that are known only later (a partition, the run's
 # id) become placeholders, which :func:`filled` replaces.
 
-_FOUND = re.compile(r"\{\{|\}\}|\{([^{}:]*)(?::([^{}]*))?\}|[{}]")
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}:]*)(?::([^{}]*))?\}|[{}]")
 _MARK = re.compile("\x00([^\x00]*)\x00")
 _ENVIRONMENT = "env."
 
@@ -44,7 +44,7 @@ def mark(name: str) -> str:
 
 def filled(text: str, values: Mapping[str, str]) -> str:
     """A text whose marks are replaced."""
-    return _MARK.sub(lambda found: values[found[1]], text)
+    return _MARK.sub(lambda match: values[match[1]], text)
 
 
 def expanded(text: str, lookup: Lookup, names: Collection[str]) -> str:
@@ -78,7 +78,7 @@ def expanded(text: str, lookup: Lookup, names: Collection[str]) -> str:
             raise unknown("variable", name, [*names, "env.NAME"], before=f"{text!r}: ")
         return answer
 
-    return _FOUND.sub(value, text)
+    return _PLACEHOLDER.sub(value, text)
 
 
 def dates(now: datetime | None = None) -> dict[str, str]:
@@ -130,28 +130,28 @@ def for_records(
         written: name -> value as written in the file.
         uses: name -> variables in its value; empty if it is literal, or set.
     """
-    kept_back = {
+    hidden = {
         key for key, used in uses.items() if any(name.startswith(_ENVIRONMENT) for name in used)
     }
-    told_by, todo = {*secret} & {*uses}, [*secret]
+    credentials, todo = {*secret} & {*uses}, [*secret]
     while todo:  # parts of a credential, recursively
-        for name in uses.get(todo.pop(), set()) & {*uses} - told_by:
-            told_by.add(name)
+        for name in uses.get(todo.pop(), set()) & {*uses} - credentials:
+            credentials.add(name)
             todo.append(name)
-    kept_back |= told_by
+    hidden |= credentials
     for key, used in uses.items():  # in order: a variable rests on those before it
-        if used & kept_back:
-            kept_back.add(key)
-    shown: dict[str, str] = {}
+        if used & hidden:
+            hidden.add(key)
+    recorded: dict[str, str] = {}
     for key, used in uses.items():
         text = str(written[key])
-        if key not in kept_back:
-            shown[key] = values[key]
-        elif used and (key not in told_by or _BARE.fullmatch(text)):
-            shown[key] = text
+        if key not in hidden:
+            recorded[key] = values[key]
+        elif used and (key not in credentials or _BARE.fullmatch(text)):
+            recorded[key] = text
         else:
-            shown[key] = HIDDEN
-    return shown
+            recorded[key] = HIDDEN
+    return recorded
 
 
 # A job file read: variables replaced, keys and values checked, options and gates made.
@@ -401,7 +401,7 @@ def _check_nights(
             code="gate_unfit",
         )
     texts = [predictions] if isinstance(predictions, str) else predictions
-    used = {match[1] for text in texts for match in _FOUND.finditer(text)}
+    used = {match[1] for text in texts for match in _PLACEHOLDER.finditer(text)}
     if job.inputs.partition is None and not used & {*variables} - {"job"}:
         raise OptionError(
             f"gate {watching.text!r} distinguishes nights by the paths of their tables: write a"

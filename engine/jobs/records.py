@@ -530,21 +530,23 @@ def _baseline_of(
     before: Success | None,
     warn: Callable[[str], None],
 ) -> Baseline:
-    wanted = loaded.job.baseline
-    if wanted is None:
+    requested = loaded.job.baseline
+    if requested is None:
         return Baseline()
-    if before is not None and (before.run_id, before.baseline) == (run_id, wanted):
+    if before is not None and (before.run_id, before.baseline) == (run_id, requested):
         if before.baseline_folder is None:
             return Baseline(first=True)
         stored = folder / BASELINE_FILE
         if stored.is_file():
             return _stored_baseline(folder, before)
-    if wanted == LAST:
+    if requested == LAST:
         return _last(loaded, folder, run_id, before, warn)
-    card = load(loaded.resolve(wanted))
-    success = read_success(Path(loaded.resolve(wanted)))
+    card = load(loaded.resolve(requested))
+    success = read_success(Path(loaded.resolve(requested)))
     finished, its_id = (None, None) if success is None else (success.finished, success.run_id)
-    return Baseline(card.metrics, card.labels, loaded.resolve(wanted), finished, its_id, card=card)
+    return Baseline(
+        card.metrics, card.labels, loaded.resolve(requested), finished, its_id, card=card
+    )
 
 
 def _last(

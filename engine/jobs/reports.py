@@ -275,7 +275,7 @@ def report(
     card = scored_in(run)
     folder = card.folder
     success = None if folder is None else read_success(folder)
-    kept = folder is not None and verdicts is None
+    stored = folder is not None and verdicts is None
     if folder is not None and verdicts is None:
         verdicts = recorded(folder).gates
     name = "baseline" if baseline is None or isinstance(baseline, Scorecard) else str(baseline)
@@ -293,7 +293,7 @@ def report(
         baseline=earlier,
         names=_names(name, folder),
         title=title,
-        gates=gate_lines(verdicts or (), kept=kept),
+        gates=gate_lines(verdicts or (), stored=stored),
         images=images,
         options=options,
         progress=progress,
@@ -326,14 +326,14 @@ def _trends(
     return write_page(as_page(series, title, unread), path)
 
 
-def gate_lines(verdicts: Sequence[Verdict], *, kept: bool = False) -> list[Gate]:
+def gate_lines(verdicts: Sequence[Verdict], *, stored: bool = False) -> list[Gate]:
     """Verdicts as the report shows them, failed ones first.
 
     Args:
-        kept: the folder of the run has them, so that no command repeats them.
+        stored: the folder of the run has them, so that no command repeats them.
     """
     return [
-        Gate(one.status, named(one), sentence(one), "" if kept else one.gate)
+        Gate(one.status, named(one), sentence(one), "" if stored else one.gate)
         for one in ordered(verdicts)
     ]
 

@@ -637,10 +637,10 @@ def _judged(
     try:
         return _verdicts(plan, card, baseline, watch) + _warned(plan, card), None
     except EvalengineError as error:
-        said, repair = error.message, "correct the gate"
+        reason, repair = error.message, "correct the gate"
         if not card.metrics.height:
-            said, repair = "the result has no numbers, so no gate can be judged.", "give rows"
-        message = f"{said} The result is kept in {plan.path}: {repair} and run again."
+            reason, repair = "the result has no numbers, so no gate can be judged.", "give rows"
+        message = f"{reason} The result is kept in {plan.path}: {repair} and run again."
         return [], type(error)(message, code=error.code, **error.facts)
 
 
@@ -659,8 +659,8 @@ def _report(
     tell: Tell,
 ) -> None:
     """Write the report of a run into its folder, if the job requests it."""
-    wanted = plan.loaded.job.report
-    if wanted is None:
+    requested = plan.loaded.job.report
+    if requested is None:
         return
     tell("writing the report")
     write = partial(
@@ -668,11 +668,11 @@ def _report(
         card,
         folder / REPORT_FILE,
         names=(baseline.folder or "baseline", plan.path),
-        title=wanted.title or f"{plan.loaded.job.name}: {plan.folder.name}",
+        title=requested.title or f"{plan.loaded.job.name}: {plan.folder.name}",
         gates=gate_lines(verdicts),
         folder=plan.path,
         again=shlex.join(["evalengine", "report", plan.path, "-o", f"{plan.path}/{REPORT_FILE}"]),
-        images=None if wanted.images is None else plan.loaded.resolve(wanted.images),
+        images=None if requested.images is None else plan.loaded.resolve(requested.images),
     )
     try:
         write(baseline=baseline.card)

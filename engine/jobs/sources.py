@@ -293,13 +293,13 @@ def _in_partitions(loaded: LoadedJob, candidates: dict[str, list[File]]) -> JobT
             values=[],
         )
     required = [inputs.required] if isinstance(inputs.required, str) else inputs.required or []
-    lacking = sorted({*required} - every)
-    if lacking:
+    missing = sorted({*required} - every)
+    if missing:
         raise InputError(
-            f"{len(lacking)} of the partitions of {inputs.partition} in inputs.required are not"
-            f" there: {listed(lacking)}. Wait for them, or take them out of inputs.required.",
+            f"{len(missing)} of the partitions of {inputs.partition} in inputs.required are not"
+            f" there: {listed(missing)}. Wait for them, or take them out of inputs.required.",
             code="partitions_missing",
-            values=lacking,
+            values=missing,
         )
     for role, side in sides.items():
         if every - side:
@@ -448,7 +448,7 @@ def _subject(finding: Finding) -> str:
         and isinstance(value, (str, list, tuple))
         and all(isinstance(one, str) for one in value)
     ]
-    message = _COUNT.sub(lambda found: found[1] or "", _LIST.sub("", finding.message))
+    message = _COUNT.sub(lambda match: match[1] or "", _LIST.sub("", finding.message))
     return f"{finding.code} {facts or message}"
 
 
@@ -627,8 +627,8 @@ def score_parts(
     )
     if of_values is not None:
         values = planner.merge(of_values, [values for _, _, values in tallied_parts])
-        asked = own_values.options_of(options, first.task, facts)
-        card.add_own(card_of_tallies(of_values, asked, values, threads, Messages()), facts)
+        own_options = own_values.options_of(options, first.task, facts)
+        card.add_own(card_of_tallies(of_values, own_options, values, threads, Messages()), facts)
         card.options = original
     return card
 

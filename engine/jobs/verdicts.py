@@ -188,8 +188,8 @@ def numbers_of(card: Scorecard) -> Numbers:
     )
     least = each.bottom_k(1, by="value").with_columns(statistic=pl.lit(None, pl.String))
     rows = [frame.cast(dict(card.metrics.schema)) for frame in (least, each)]  # type: ignore[arg-type]
-    asked = parse_intervals(card.options)
-    level = None if asked is None else asked.level
+    intervals = parse_intervals(card.options)
+    level = None if intervals is None else intervals.level
     frame, spread = pl.concat([card.metrics, *rows]), None
     if "spread" in card.frames:
         spread = card.spread.with_columns(value=pl.col("excess"), slice_value=pl.lit(SPREAD))
@@ -226,15 +226,15 @@ def _datums_of(card: Scorecard) -> Callable[[str | None, str | None], int | None
 
 def _units_of(card: Scorecard) -> Callable[[str | None, str | None], float | None]:
     """Return a function for the effective number of resampled units, as :func:`_datums_of`."""
-    asked = parse_intervals(card.options)
-    if asked is None or asked.cluster is None:
+    intervals = parse_intervals(card.options)
+    if intervals is None or intervals.cluster is None:
         return _datums_of(card)
 
     @cache
     def of(column: str | None) -> dict[str | None, float]:
         if card.tallied is None:
             return {}
-        datums = with_keys(card.tallied, asked.cluster).tallies.datums
+        datums = with_keys(card.tallied, intervals.cluster).tallies.datums
         group, names = (np.zeros(len(datums), np.int32), [None])
         if column is not None:
             group, names = datums.groups(column)
@@ -281,8 +281,10 @@ def judge_gates(
         OptionError: a gate on a baseline, and none was given.
         ResultError: a gate that matches no row, or several ambiguously.
     """
-    asked = [_select_rows(gate, numbers, baseline, first) for gate in gates]
-    needing = [one.rows for one in asked if one.gate.needs_baseline and (one.gate.surely or differ)]
+    selected = [_select_rows(gate, numbers, baseline, first) for gate in gates]
+    needing = [
+        one.rows for one in selected if one.gate.needs_baseline and (one.gate.surely or differ)
+    ]
     margins: Margins | str | None = None
     if needing and baseline is not None:
         metrics, slices = (
@@ -291,19 +293,19 @@ def judge_gates(
         )
         margins = compare(metrics, slices)
     accepted = any(gate.metric.casefold() == COVERAGE for gate in gates)
-    for one in asked:
+    for one in selected:
         if one.gate.always and watch is not None:
             _observe(one, baseline, watch)
             if one.gate.fails:
                 rows = [_row(one, row) for row in one.rows.iter_rows(named=True)]
                 watch.divide(one.gate.title, rows, several=bool(one.each))
-    ways = [one.gate.how for one in asked if one.gate.fails and one.gate.how]
+    ways = [one.gate.how for one in selected if one.gate.fails and one.gate.how]
     part = None if budget is None else budget / max(1, len(ways))
     context = _Context(baseline, numbers, margins, differ, accepted, watch, part)
     pooled = (
-        None if part is None else part * sum(one.gate.surely for one in asked if one.gate.fails)
+        None if part is None else part * sum(one.gate.surely for one in selected if one.gate.fails)
     )
-    result = _adjusted([(one, each) for one in asked for each in _judged(one, context)], pooled)
+    result = _adjusted([(one, each) for one in selected for each in _judged(one, context)], pooled)
     return result if accepted else [_covered(one) for one in result]
 
 
@@ -320,22 +322,22 @@ def _adjusted(judged: list[tuple[_GateRows, Verdict]], pooled: float | None) -> 
     """
     verdicts = [verdict for _, verdict in judged]
     families: dict[int, list[int]] = {}
-    for place, (asked, verdict) in enumerate(judged):
-        if asked.gate.surely and verdict.lower is not None:
-            shared = pooled is not None and asked.gate.fails
-            families.setdefault(0 if shared else id(asked), []).append(place)
+    for place, (gate_rows, verdict) in enumerate(judged):
+        if gate_rows.gate.surely and verdict.lower is not None:
+            shared = pooled is not None and gate_rows.gate.fails
+            families.setdefault(0 if shared else id(gate_rows), []).append(place)
     for key, places in families.items():
-        asked, first = judged[places[0]]
+        gate_rows, first = judged[places[0]]
         many, alpha, of = count_of(len(places), "row"), (1 - (first.level or 0.0)) / 2, ""
         if pooled is not None and key == 0:
             alpha, of = pooled, " of false_alarms"
-        elif not asked.each or len(places) < 2:
+        elif not gate_rows.each or len(places) < 2:
             continue
         raised = holm(np.array([verdicts[place].p for place in places], float)).tolist()
         for place, p in zip(places, raised, strict=True):
             one, status = verdicts[place], verdicts[place].status
             why = f"all of {many} have to pass: not adjusted for their number"
-            if asked.gate.fails:
+            if gate_rows.gate.fails:
                 why = f"{p_value(p)} after Holm's adjustment for {many}, against {alpha:.3g}{of}"
                 status = FAILED if p <= alpha else PASSED
             reason = "; ".join(filter(None, (one.reason, why)))
@@ -398,11 +400,11 @@ def rows_of_gate(title: str, card: Scorecard) -> list[tuple[dict[str, Any], floa
     text = title.removeprefix("fail if ")
     try:
         gate = parse_gate(text, fails=text != title)
-        asked = _select_rows(gate, numbers_of(card), None, first=True)
+        gate_rows = _select_rows(gate, numbers_of(card), None, first=True)
     except (OptionError, ResultError):  # the run has no such row, as runs before it may have
         return []
     bound = math.nan if gate.needs_baseline else gate.number
-    return [] if asked.each else [(row, bound) for row in asked.rows.iter_rows(named=True)]
+    return [] if gate_rows.each else [(row, bound) for row in gate_rows.rows.iter_rows(named=True)]
 
 
 class _Context(msgspec.Struct, frozen=True):
@@ -766,13 +768,13 @@ def _metric(gate: Gate, numbers: Numbers) -> str:
     names = numbers.metrics["metric"].unique(maintain_order=True).to_list()
     if name not in names:
         registered = registry.all_metrics(numbers.task).values()
-        alike = [one for one in names if one.casefold() == name.casefold()] or [
+        matches = [one for one in names if one.casefold() == name.casefold()] or [
             one.name
             for one in registered
             if one.name in names and name.casefold() in map(str.casefold, one.aliases)
         ]
-        if len(alike) == 1:
-            name = alike[0]
+        if len(matches) == 1:
+            name = matches[0]
     return f"{name}{at}{cut}"
 
 
@@ -845,9 +847,9 @@ def watch_of(
     gates = [gate for gate in gates if gate.always]
     if not gates:
         return None
-    asked = parse_intervals(card.options)
-    level = LEVEL if asked is None else asked.level
-    clustered = asked is not None and asked.cluster is not None
+    intervals = parse_intervals(card.options)
+    level = LEVEL if intervals is None else intervals.level
+    clustered = intervals is not None and intervals.cluster is not None
     current = tallied_of("this run", card) if can_be_compared(card) else None
     before = None
     if earlier is not None and needing_margins(gates):

@@ -377,38 +377,38 @@ def judge(
     dialect = dialects.get("judged", (scoring or {}).get("dialect") or "standard")
     named = [metrics] if isinstance(metrics, str) else metrics
     metrics = [dialect.own_names.get(name, name) for name in named]
-    asks = make_asking(metrics, model=model, base_url=base_url, **asking)
+    setup = make_asking(metrics, model=model, base_url=base_url, **asking)
     limits = Limits(
         requests=max_requests, tokens=max_tokens, cost=max_cost, per_minute=requests_per_minute
     )
     check_sending(limits, concurrency=concurrency, timeout=timeout, structured=structured)
-    read = {name for metric in asks.metrics for name in registry.get("judged", metric).params}
+    read = {name for metric in setup.metrics for name in registry.get("judged", metric).params}
     scored: dict[str, Any] = {
-        name: getattr(asks, name) for name in ("mode", "atomicity", "coverage") if name in read
+        name: getattr(setup, name) for name in ("mode", "atomicity", "coverage") if name in read
     }
     scored |= scoring or {}
-    options = make_options(scored, task="judged", metrics=asks.metrics)
+    options = make_options(scored, task="judged", metrics=setup.metrics)
     if out is not None:
         check_out(out)
     make_plan(options, "judged")  # refuses invalid options before requests cost money
     rows, carried, notes = read_rows(
-        data, references, metrics=asks.metrics, columns=columns, storage_options=storage_options
+        data, references, metrics=setup.metrics, columns=columns, storage_options=storage_options
     )
     refuse_slices(options.by, carried)
     stop = threading.Event()
     budget = Budget(limits, price_of(model, prices), sleep=stop.wait)
     client = None
     if not offline:
-        client = ChatClient(asks.base_url, key_from(api_key_env), timeout, concurrency)
-    cache = Cache(asks.cache)
+        client = ChatClient(setup.base_url, key_from(api_key_env), timeout, concurrency)
+    cache = Cache(setup.cache)
     try:
         source: Endpoint | Collector = Collector(cache)
         if client is not None:
-            source = Endpoint(client, budget, asks.retries, structured, stop)
-        caller = _caller(asks, cache, source, partial(_count_cached, budget, source))
+            source = Endpoint(client, budget, setup.retries, structured, stop)
+        caller = _caller(setup, cache, source, partial(_count_cached, budget, source))
         judged = partial(
             run,
-            settings=asks.metric_settings(),
+            settings=setup.metric_settings(),
             caller=caller,
             threads=1 if offline else concurrency,
             stop=stop,
@@ -479,19 +479,19 @@ def _in_turn(
 
 
 def _caller(
-    asks: Asking,
+    setup: Asking,
     cache: Cache,
     source: Endpoint | Collector,
     on_cached: Callable[[], None] = lambda: None,
 ) -> Caller:
     return Caller(
-        prompts=load_prompts(asks.prompts),
+        prompts=load_prompts(setup.prompts),
         cache=cache,
         source=source,
-        endpoint=asks.base_url,
-        model=asks.model,
-        parameters=asks.sent(),
-        retries=asks.retries,
+        endpoint=setup.base_url,
+        model=setup.model,
+        parameters=setup.sent(),
+        retries=setup.retries,
         on_cached=on_cached,
     )
 
@@ -506,7 +506,7 @@ def _count_cached(budget: Budget, source: Endpoint | Collector) -> None:
 def collect(
     data: Any,
     references: Any,
-    asks: Asking,
+    setup: Asking,
     *,
     columns: Mapping[str, str] | None = None,
     storage_options: dict[str, str] | None = None,
@@ -517,7 +517,7 @@ def collect(
     """
     result: list[Request] = []
     collect_into(
-        result.append, data, references, asks, columns=columns, storage_options=storage_options
+        result.append, data, references, setup, columns=columns, storage_options=storage_options
     )
     return result
 
@@ -526,7 +526,7 @@ def collect_into(
     keep: Callable[[Request], object],
     data: Any,
     references: Any,
-    asks: Asking,
+    setup: Asking,
     *,
     columns: Mapping[str, str] | None = None,
     storage_options: dict[str, str] | None = None,
@@ -541,13 +541,13 @@ def collect_into(
         storage_options: for remote paths.
     """
     rows, _, _ = read_rows(
-        data, references, metrics=asks.metrics, columns=columns, storage_options=storage_options
+        data, references, metrics=setup.metrics, columns=columns, storage_options=storage_options
     )
-    cache = Cache(asks.cache)
+    cache = Cache(setup.cache)
     try:
         source = Collector(cache, keep)
-        caller = _caller(asks, cache, source)
-        run(rows, asks.metric_settings(), caller, threads=1, stop=threading.Event(), usage=Usage())
+        caller = _caller(setup, cache, source)
+        run(rows, setup.metric_settings(), caller, threads=1, stop=threading.Event(), usage=Usage())
         cache.export(source.keys)
     finally:
         cache.close()
@@ -592,7 +592,7 @@ MOST_BYTES = 200_000_000
 URL = "/v1/chat/completions"
 _PASSING = (401, 402, 403, 404, 408, 409, 425, 429)
 """Statuses 4xx that are unrelated to the request itself: it is exported again."""
-_SHOWN = 300
+_LONGEST_QUOTE = 300
 
 
 class BatchFiles:
@@ -758,4 +758,4 @@ def _take(line: str, where: str, cache: Cache, imported: Imported) -> None:
 
 def _storable(message: str) -> str:
     """A message as it may be kept: no key in it, on one line, not long."""
-    return sound(redacted(" ".join(message.split()), None)[:_SHOWN])
+    return sound(redacted(" ".join(message.split()), None)[:_LONGEST_QUOTE])

@@ -56,9 +56,9 @@ def places(statements: Sequence[str], listed: Sequence[str]) -> tuple[list[int],
         if positions[-1] is None:
             repeated.append(statement)
     rest = iter(sorted(place for left in free.values() for place in left))
-    all_known = all(_folded(statement) in folded for statement in statements)
+    all_listed = all(_folded(statement) in folded for statement in statements)
     filled = [next(rest) if place is None else place for place in positions]
-    return filled, repeated if all_known else []
+    return filled, repeated if all_listed else []
 
 
 _INTEGER = re.compile(r"[-+]?[0-9]+")
@@ -66,7 +66,7 @@ _NUMBER = re.compile(r"([-+]?[0-9]+)(?:\.[0-9]+)?(?:\s*(?:/|out of)\s*5\b)?", re
 """A number of a reply, and the end of the scale behind it."""
 _MOST_DIGITS = 9
 _THOUGHTS = ("<think>", "</think>")
-_SHOWN = 120
+_LONGEST_QUOTE = 120
 _TRUTHS = {"1": "yes", "true": "yes", "0": "no", "false": "no"}
 """Other ways to write a verdict."""
 
@@ -188,8 +188,8 @@ def _decoded(text: str, at: int) -> tuple[Any, int]:
 
 
 def _start(text: str) -> str:
-    shown = text.strip()[:_SHOWN]
-    return repr(shown + ("..." if len(text.strip()) > _SHOWN else ""))
+    quote = text.strip()[:_LONGEST_QUOTE]
+    return repr(quote + ("..." if len(text.strip()) > _LONGEST_QUOTE else ""))
 
 
 def _items(reply: dict[str, Any], key: str, kind: type, words: str) -> list[Any]:
@@ -209,10 +209,10 @@ def _list(text: str, prompt: Prompt, inputs: dict[str, Any]) -> list[str]:
     return list(dict.fromkeys(one for one in texts if one.strip()))
 
 
-def _counted(values: Sequence[Any], wanted: int, what: str) -> None:
-    if len(values) != wanted:
-        kind = "missing_verdicts" if len(values) < wanted else "extra_verdicts"
-        raise BadReply(kind, f"{len(values)} verdicts on {wanted} {what}.")
+def _counted(values: Sequence[Any], required: int, what: str) -> None:
+    if len(values) != required:
+        kind = "missing_verdicts" if len(values) < required else "extra_verdicts"
+        raise BadReply(kind, f"{len(values)} verdicts on {required} {what}.")
 
 
 def _why(value: dict[str, Any]) -> str | None:

@@ -236,9 +236,9 @@ def judge_row(row: Row, settings: MetricSettings, ask: Ask) -> list[Record]:
     plan = PLANS[settings.metric]
     base = {"datum_id": row.datum, "metric": settings.metric}
     texts = {**row.given, REFERENCE: row.references}
-    lacking = [name for name in plan.needs if texts.get(name) is None]
-    if lacking:
-        message = f"{' and '.join(lacking)} null in this row"
+    missing = [name for name in plan.needs if texts.get(name) is None]
+    if missing:
+        message = f"{' and '.join(missing)} null in this row"
         return [{**base, "status": "missing_input", "error": message}]
     # An empty text has no rating; lists are extracted from it without a call.
     rated = not plan.extracts and not any(judge.items for judge in plan.judges)
@@ -491,12 +491,12 @@ def _joined(frame: pl.DataFrame, references: pl.DataFrame) -> pl.DataFrame:
 
 
 def _refuse_missing(frame: pl.DataFrame, metrics: Sequence[str]) -> None:
-    lacking = {
+    missing = {
         metric: [name for name in PLANS[metric].needs if name not in frame.columns]
         for metric in metrics
     }
     problems = [
-        f"{metric} needs {' and '.join(names)}" for metric, names in lacking.items() if names
+        f"{metric} needs {' and '.join(names)}" for metric, names in missing.items() if names
     ]
     if problems:
         able = [m for m, plan in PLANS.items() if set(plan.needs) <= set(frame.columns)]
@@ -504,7 +504,7 @@ def _refuse_missing(frame: pl.DataFrame, metrics: Sequence[str]) -> None:
             f"{'; '.join(problems)}. Columns there: {', '.join(frame.columns)}. They allow:"
             f" {', '.join(able) or 'no metric'}.",
             code="column_missing",
-            columns=sorted({name for names in lacking.values() for name in names}),
+            columns=sorted({name for names in missing.values() for name in names}),
         )
 
 

@@ -404,7 +404,7 @@ MOST_BUCKETS = 400  # files open at once
 _GROWTH = 6  # bytes of memory per byte of a bucket's columns during matching, with some to spare
 _FULL = 0.7  # of that growth, without any to spare
 _PLAIN = 5.5  # of tables of numbers and texts, without slices and intervals, in one bucket
-_HELD_SCORE = 72
+_SCORE_ROW = 72
 """Bytes per score of classification, in addition to its columns, while a part's scores are sorted
 by label and then by label key.
 """
@@ -501,8 +501,8 @@ def refused(ready: Prepared, options: Options) -> str:
 
 def unclear(plan: planner.Plan, ready: Prepared, heads: Mapping[str, pl.DataFrame]) -> str:
     """Return why tables can only be interpreted from all rows; empty if the first suffice."""
-    asked = plan.does.needs_all_rows
-    return "" if asked is None else asked(ready, heads, plan.settings, plan.options)
+    whole = plan.does.needs_all_rows
+    return "" if whole is None else whole(ready, heads, plan.settings, plan.options)
 
 
 def bucket_count(
@@ -545,7 +545,7 @@ def bucket_count(
     needed = size * (tasks.get(task).growth or _GROWTH)
     if filed is not None:
         scores = sum(_scores_of(ready, role) * rows for role, rows in heights.items())
-        needed = max(needed, size + _HELD_SCORE * scores)
+        needed = max(needed, size + _SCORE_ROW * scores)
     ranked = sum(rows for role, rows in heights.items() if role != DATUMS)
     of_row, of_row_in_memory = (_COPIES * size for size in outcomes)
     for head in heads.values():
@@ -901,9 +901,9 @@ def forecast(
     slope = closest(plan)
     if slope is None:
         return None
-    held, reserved = slope.held, slope.reserved
+    in_use, reserved = slope.held, slope.reserved
     if read is not None:
-        held, reserved = read[0].held / read[1], read[0].scratch / read[1]
+        in_use, reserved = read[0].held / read[1], read[0].scratch / read[1]
     limit = sufficient_limit(plan.options.memory_limit)
     # A single worker is the first process.
     fitting, share = shared(limit, workers) if workers > 1 else (1, limit)
@@ -923,7 +923,7 @@ def forecast(
         cpu_workers=spread,
         seconds=slope.start + first + spread / min(workers, MOST_BUCKETS),
         least_seconds=slope.start + first + spread / MOST_BUCKETS,
-        memory=max(LEAST_SHARE, least_limit(held * rows)),
+        memory=max(LEAST_SHARE, least_limit(in_use * rows)),
         limit=limit,
         fitting=fitting,
         share=share,
@@ -932,8 +932,8 @@ def forecast(
         disk=disk,
         suffices_for={
             SCRATCH: disk[1] / reserved,
-            ONE_MACHINE: MOST_BUCKETS * bucket_room(share) / held,
-            EACH_MACHINE: MOST_BUCKETS * bucket_room(limit) / held,
+            ONE_MACHINE: MOST_BUCKETS * bucket_room(share) / in_use,
+            EACH_MACHINE: MOST_BUCKETS * bucket_room(limit) / in_use,
         },
     )
 

@@ -57,7 +57,7 @@ from .memory import scratch_folder
 # of small files per range.
 
 
-def row_ends(files: Sequence[str]) -> list[int] | None:
+def row_stops(files: Sequence[str]) -> list[int] | None:
     """Return the cumulative number of rows at the end of each file; None if footers are unreadable.
 
     Args:
@@ -73,7 +73,7 @@ def row_ends(files: Sequence[str]) -> list[int] | None:
 
 
 def own_files(
-    side: Side, ends: Sequence[int] | None, first: int, rows: int | None
+    side: Side, stops: Sequence[int] | None, first: int, rows: int | None
 ) -> tuple[Side, int]:
     """Restrict a table to the files of some of its rows.
 
@@ -81,21 +81,21 @@ def own_files(
     against, so that a deviating file is refused as in a scan of all.
 
     Args:
-        ends: number of rows up to the end of each file; None to keep all files.
+        stops: number of rows up to the end of each file; None to keep all files.
         rows: number of rows; None for all that follow.
 
     Returns:
         the table; number of rows in omitted files before the rest.
     """
     files = side.source.files
-    if ends is None or len(files) < 2:
+    if stops is None or len(files) < 2:
         return side, 0
-    begin = bisect_right(ends, first)
-    end = len(files) if rows is None else bisect_left(ends, first + rows) + 1
+    begin = bisect_right(stops, first)
+    end = len(files) if rows is None else bisect_left(stops, first + rows) + 1
     if begin < 2:
         chosen, before = files[:end], 0
     else:
-        chosen, before = (files[0], *files[begin:end]), ends[begin - 1] - ends[0]
+        chosen, before = (files[0], *files[begin:end]), stops[begin - 1] - stops[0]
     source = side.source
     frame = scan(chosen, source.format, partitions=source.partitions)
     few = msgspec.structs.replace(source, frame=frame, files=chosen)
@@ -173,9 +173,10 @@ def bucket_file(folder: str | Path, role: str, span: int, bucket: int) -> Path:
 def load_summary(folder: str | Path, role: str, span: int) -> Shuffled:
     """Load the summary of a finished range."""
     home = range_folder(folder, role, span)
-    names, fields = msgspec.json.decode(scratch.read(home / _TOLD), type=tuple[list[str], Any])
+    names, fields = msgspec.json.decode(scratch.read(home / _SUMMARY), type=tuple[list[str], Any])
     frames = {
-        name: pl.read_ipc(scratch.readable(home / f"{_TOLD}-{at}")) for at, name in enumerate(names)
+        name: pl.read_ipc(scratch.readable(home / f"{_SUMMARY}-{at}"))
+        for at, name in enumerate(names)
     }
     ahead, keys = frames.pop(_AHEAD, None), frames.pop(_KEYS, None)
     return Shuffled(pairs=frames, keys=None if keys is None else keys[_KEYS], ahead=ahead, **fields)
@@ -189,12 +190,12 @@ def _write_summary(folder: Path, summary: Shuffled) -> None:
     if summary.ahead is not None:
         frames[_AHEAD] = summary.ahead
     for at, frame in enumerate(frames.values()):
-        frame.write_ipc(folder / f"{_TOLD}-{at}")
+        frame.write_ipc(folder / f"{_SUMMARY}-{at}")
     fields = {"rows": summary.rows, "buckets": summary.buckets}
-    (folder / _TOLD).write_bytes(msgspec.json.encode((list(frames), fields)))
+    (folder / _SUMMARY).write_bytes(msgspec.json.encode((list(frames), fields)))
 
 
-_TOLD = "told"
+_SUMMARY = "told"
 _KEYS, _AHEAD = "label keys", "ahead"  # in addition to the sides of tables
 
 
@@ -235,11 +236,11 @@ def check_versions(theirs: Mapping[str, str]) -> None:
     for name, part in _AGREEING.items():
         ours, n = VERSIONS[name], 2 if part == "minor" else 1
         if ours.split(".")[:n] != theirs[name].split(".")[:n]:
-            wanted = ".".join(theirs[name].split(".")[:n])
+            required = ".".join(theirs[name].split(".")[:n])
             raise ExecutorError(
                 f"worker {socket.gethostname()} has {name} {ours}, and the process that started"
                 f" the run {theirs[name]}. Their {part} versions must be equal: install {name}"
-                f" {wanted}.* there.",
+                f" {required}.* there.",
                 code="versions_differ",
                 package=name,
                 versions=[ours, theirs[name]],
@@ -280,7 +281,7 @@ def shuffle_rows(folder: str | Path, span: RowRange, shuffle: Shuffle) -> None:
     Raises:
         ReadError: a file that cannot be read; names it.
     """
-    if not scratch.exists(range_folder(folder, shuffle.role, span[0]) / _TOLD):
+    if not scratch.exists(range_folder(folder, shuffle.role, span[0]) / _SUMMARY):
         _write_range(folder, span, shuffle, _batches_of(shuffle, span))
 
 
@@ -322,7 +323,7 @@ def _write_range(
         draft.mkdir()
         summary = _written(draft, span[1], shuffle, rows)
         _write_summary(draft, summary)
-        scratch.put_folder(draft, target, _TOLD)
+        scratch.put_folder(draft, target, _SUMMARY)
     return summary.rows
 
 
@@ -381,8 +382,8 @@ def _narrowed(rows: pl.DataFrame, kinds: dict[str, Any]) -> pl.DataFrame:
     for column in rows.select(pl.col(WIDE)).iter_columns():
         kind, values = kinds.get(column.name), column.drop_nulls().to_numpy()
         if values.size and (kind is None or kind.itemsize < _WIDTH):
-            found = narrowest(values)
-            kinds[column.name] = found if kind is None else np.promote_types(kind, found)
+            narrow = narrowest(values)
+            kinds[column.name] = narrow if kind is None else np.promote_types(kind, narrow)
     return rows.cast(
         {
             name: pl.Series(np.empty(0, kind)).dtype
@@ -426,13 +427,13 @@ def distinct_pairs(frame: Sequence[dict[str, pl.DataFrame]]) -> dict[str, pl.Dat
     }
 
 
-def of_range(table: Shuffle, ends: Sequence[int] | None, span: RowRange) -> Shuffle:
+def of_range(table: Shuffle, stops: Sequence[int] | None, span: RowRange) -> Shuffle:
     """Restrict a table to the files of one range.
 
     Args:
-        ends: cumulative number of rows at the end of each file; None to keep all files.
+        stops: cumulative number of rows at the end of each file; None to keep all files.
     """
-    side, before = own_files(table.side, ends, *span[1:])
+    side, before = own_files(table.side, stops, *span[1:])
     return msgspec.structs.replace(table, side=side, before=before)
 
 
@@ -444,11 +445,11 @@ def _parts(shuffle: Shuffle, span: RowRange) -> Iterator[Side]:
     if not inside:
         yield _part(shuffle, span)
         return
-    file_ends = row_ends(shuffle.side.source.files)
+    file_stops = row_stops(shuffle.side.source.files)
     for at, end in pairwise([first, *inside, last]):
         assert at is not None
         many = None if end is None else end - at
-        side, before = own_files(shuffle.side, file_ends, at - shuffle.before, many)
+        side, before = own_files(shuffle.side, file_stops, at - shuffle.before, many)
         few = msgspec.structs.replace(shuffle, side=side, before=shuffle.before + before)
         yield _part(few, (span[0], at, many))
 
@@ -713,7 +714,7 @@ def split(
     for role in heads:
         per = -(-max(1, heights[role]) // n)
         side = ready.sides[role]
-        asked = ahead if role == TABLE else ()
+        first_columns = ahead if role == TABLE else ()
         width = int(heads[role].estimated_size()) // max(1, heads[role].height)
         table = Shuffle(
             role,
@@ -724,13 +725,13 @@ def split(
             n,
             per,
             cuts=query_starts(side, heads[role], heights[role]),
-            ahead=asked,
+            ahead=first_columns,
             width=width,
         )
         if role in by_workers:
-            file_ends = row_ends(side.source.files) if len(ranges[role]) > 1 else None
+            file_stops = row_stops(side.source.files) if len(ranges[role]) > 1 else None
             for span in ranges[role]:
-                part = of_range(table, file_ends, span)
+                part = of_range(table, file_stops, span)
                 part.sizes = tuple(map(os.path.getsize, part.side.source.files))
                 calls.append((str(folder), span, pickle.dumps(part)))
                 roles.append(role)
@@ -856,10 +857,10 @@ def ranges_of_tables(
             width = head.estimated_size() / max(1, head.height) + _ROW
             rows = min(size, max(tuning().range_rows or tuning().shuffle_rows, int(most / width)))
         cuts = _cuts(side.source.files, heights[role], rows)
-        ends = [*cuts[1:], None]
+        stops = [*cuts[1:], None]
         result[role] = [
             (span, first, None if end is None else end - first)
-            for span, (first, end) in enumerate(zip(cuts, ends, strict=True))
+            for span, (first, end) in enumerate(zip(cuts, stops, strict=True))
         ]
     return result
 
@@ -979,7 +980,7 @@ def _cuts(files: Sequence[str], height: int, size: int) -> list[int]:
     import pyarrow as pa  # only if tables are large
     import pyarrow.parquet as pq
 
-    ends, at = [0], 0
+    stops, at = [0], 0
     for file in files:
         try:
             footer = pq.read_metadata(file)
@@ -987,8 +988,8 @@ def _cuts(files: Sequence[str], height: int, size: int) -> list[int]:
             return cuts
         for group in range(footer.num_row_groups):
             at += footer.row_group(group).num_rows
-            ends.append(at)
-    bounds = np.array(ends)
+            stops.append(at)
+    bounds = np.array(stops)
     nearest = {int(bounds[np.abs(bounds - cut).argmin()]) for cut in cuts}
     return sorted(nearest - {height})
 

@@ -413,10 +413,12 @@ def end_folder(folder: str | Path, end: str) -> Path:
     return Path(folder) / "limits" / end
 
 
-def tally_extremes(folder: str, bucket: int, threads: int, digest: str, known: list[Any]) -> None:
+def tally_extremes(
+    folder: str, bucket: int, threads: int, digest: str, facts_of_choices: list[Any]
+) -> None:
     """Tally the rows of one bucket at each extreme of each choice."""
     job, plan = job_of(folder, digest)
-    chosen = limits.choices(plan, known)
+    chosen = limits.choices(plan, facts_of_choices)
     paths = [
         part_file(end_folder(folder, limits.name_of(limit, n)), bucket)
         for limit, facts in chosen
@@ -435,7 +437,7 @@ def tally_extremes(folder: str, bucket: int, threads: int, digest: str, known: l
 def bounds_frame(
     folder: str,
     parts: list[int],
-    known: Sequence[Any],
+    facts_of_choices: Sequence[Any],
     plan: planner.Plan,
     values: pl.DataFrame,
     pool: Pool,
@@ -448,7 +450,7 @@ def bounds_frame(
         values: the frame ``metrics``.
         merged: from a folder of parts to the merged tally.
     """
-    chosen = limits.choices(plan, known)
+    chosen = limits.choices(plan, facts_of_choices)
     if not chosen:
         return limits.table(plan, values, [], {}, Threads(1))
     names = [
@@ -462,7 +464,7 @@ def bounds_frame(
             for inside in ("parts", "blocks", "groups"):
                 scratch.make_folder(home / inside, parents=True)
             stack.callback(scratch.delete_folder, home)
-        calls = [(folder, bucket, pool.threads, digest, [*known]) for bucket in parts]
+        calls = [(folder, bucket, pool.threads, digest, [*facts_of_choices]) for bucket in parts]
         collected(pool.run(tally_extremes, calls))
         extremes = {name: merged(str(end_folder(folder, name))) for name in names}
         return limits.table(plan, values, chosen, extremes, Threads(1))

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 POINTS = 200
 """Maximum number of points per line."""
 LINES = 8
-LINES_BESIDE = 4
+LINES_WITH_BASELINE = 4
 """Maximum number of labels in a chart that also has the baseline's lines."""
 BARS = 30
 _FEW = 25
@@ -124,7 +124,7 @@ def _of_label(rows: pl.DataFrame, value: Any) -> pl.DataFrame:
 
 
 def _nearest(
-    rows: pl.DataFrame, column: str, wanted: float | None, usual: float = 0.5
+    rows: pl.DataFrame, column: str, requested: float | None, usual: float = 0.5
 ) -> pl.DataFrame:
     """Return rows at the requested threshold; by default at the one nearest to the usual.
 
@@ -134,10 +134,10 @@ def _nearest(
     values = rows[column].drop_nulls().unique().sort().to_list() if rows.height else []
     if not values:
         return rows
-    best = min(values, key=lambda value: abs(value - (usual if wanted is None else wanted)))
-    if wanted is not None and abs(best - wanted) > 1e-9:
+    best = min(values, key=lambda value: abs(value - (usual if requested is None else requested)))
+    if requested is not None and abs(best - requested) > 1e-9:
         available = ", ".join(f"{value:g}" for value in values[:12])
-        raise ResultError(f"no {column} is {wanted:g}: this run has {available}.")
+        raise ResultError(f"no {column} is {requested:g}: this run has {available}.")
     return rows.filter(pl.col(column) == best)
 
 
@@ -167,10 +167,10 @@ def _more(n: int, what: str) -> str:
     return f"{n:,} more {what}{'s' if n > 1 else ''} not shown" if n > 0 else ""
 
 
-def _described(said: list[str], n: int) -> str:
+def _described(sentences: list[str], n: int) -> str:
     """Join descriptions of the first of ``n`` items, and count the others."""
     left = n - _DESCRIBED
-    return "; ".join([*said, *([f"and {left} more"] if left > 0 else [])]) + "."
+    return "; ".join([*sentences, *([f"and {left} more"] if left > 0 else [])]) + "."
 
 
 def _defined(values: Iterable[float | None]) -> list[float]:
@@ -337,7 +337,7 @@ def curve_chart(kind: str, run: Numbers, base: Numbers | None, want: Want) -> li
             break
     else:
         return []
-    n, most, note = ranked.height, LINES if base is None else LINES_BESIDE, ""
+    n, most, note = ranked.height, LINES if base is None else LINES_WITH_BASELINE, ""
     if want.label_value is None and n > most:
         worst = max(1, most // 4)
         rest = ranked[most - worst :].sort("area", maintain_order=True)[:worst]
@@ -550,7 +550,7 @@ def thresholds(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
 def by_k(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     """Make a chart of aggregates of the whole set by cut-off, one line per metric."""
     curves: list[Curve] = []
-    asked = want.metric is not None
+    chosen = want.metric is not None
     for numbers in (run, base):
         if numbers is None:
             continue
@@ -558,10 +558,10 @@ def by_k(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
             pl.col("k").is_not_null(), pl.col("label_value").is_null(), pl.col("slice").is_null()
         )
         for (metric, statistic), every in rows.group_by("metric", "statistic", maintain_order=True):
-            fits = metric == want.metric if asked else want.directions.get(metric) != "neither"
+            fits = metric == want.metric if chosen else want.directions.get(metric) != "neither"
             some = whole(every, ("average", "area", "max_detections", "parameters"))
             some = some.unique("k", keep="first", maintain_order=True).sort("k")
-            if not fits or (some.height < 2 and not asked) or not some["value"].count():
+            if not fits or (some.height < 2 and not chosen) or not some["value"].count():
                 continue
             curves.append(
                 Curve(
@@ -576,12 +576,12 @@ def by_k(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     names = list(dict.fromkeys(one.name for one in curves if not one.baseline))
     if not names:
         return []
-    shown = names[: LINES if base is None else LINES_BESIDE]
-    curves = [one for one in curves if one.name in shown]
+    titles = names[: LINES if base is None else LINES_WITH_BASELINE]
+    curves = [one for one in curves if one.name in titles]
     ks = sorted({k for one in curves for k in one.x})
     reach = _defined(value for one in curves for value in (*one.y, *one.low, *one.high))
     y = Scale("value", min(0.0, *reach), max(1.0, *reach))
-    note = _more(len(names) - len(shown), "metric")
+    note = _more(len(names) - len(titles), "metric")
     title = want.titled("Values by cut-off")
     return [line_chart("ks", title, Scale("cut-off k", ks[0], ks[-1], ks), y, curves, note)]
 
@@ -638,36 +638,36 @@ ACTUAL = Binned(
 )
 
 
-def binned(shows: Binned, run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
+def binned(chart: Binned, run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     """Make charts of means in bins, one point per bin, with the baseline."""
     curves: list[Curve] = []
     for numbers in (run, base):
-        rows = None if numbers is None else numbers.frames.get(shows.frame)
+        rows = None if numbers is None else numbers.frames.get(chart.frame)
         if rows is None:
             continue
         rows = want.of_key(rows).filter(
             pl.col("slice").is_null(), pl.col("label_value").is_null(), pl.col("average").is_null()
         )
-        across, up = (rows.filter(pl.col("statistic") == name) for name in (shows.x, shows.y))
-        points = up.join(across.select(shows.bins, across="value"), shows.bins)
+        across, up = (rows.filter(pl.col("statistic") == name) for name in (chart.x, chart.y))
+        points = up.join(across.select(chart.bins, across="value"), chart.bins)
         points = points.drop_nulls(["value", "across"]).sort("across", maintain_order=True)
         if not points.height:
             continue
         counts = points["support"].fill_null(0).to_list()
         both = points["across"].to_list(), points["value"].to_list()
         interval = _interval(points)
-        curves.append(Curve(shows.line, *both, sum(counts), numbers is base, *interval, counts))
+        curves.append(Curve(chart.line, *both, sum(counts), numbers is base, *interval, counts))
     if not curves or curves[0].baseline:
         return []
-    lacking = "the baseline has no bins" if base is not None and len(curves) < 2 else ""
+    missing = "the baseline has no bins" if base is not None and len(curves) < 2 else ""
     low, high = 0.0, 1.0
-    if not shows.unit:
+    if not chart.unit:
         values = _defined(value for one in curves for value in (*one.x, *one.y))
         low, high = min(values), max(values)
         low, high = (low, high) if low < high else (low - 1, high + 1)
-    x, y = (Scale(title, low, high) for title in shows.axes)
-    title, note = want.titled(shows.title), _joined(shows.note, lacking)
-    return [line_chart(shows.kind, title, x, y, curves, note, diagonal=True)]
+    x, y = (Scale(title, low, high) for title in chart.axes)
+    title, note = want.titled(chart.title), _joined(chart.note, missing)
+    return [line_chart(chart.kind, title, x, y, curves, note, diagonal=True)]
 
 
 # Charts of bars and cells: values of labels and slices, distributions, confusion, differences.
@@ -820,12 +820,12 @@ def _one_metric(rows: pl.DataFrame, want: Want, table: str) -> pl.DataFrame:
     metrics = rows["metric"].unique(maintain_order=True).to_list()
     if want.metric is None:
         metrics = [name for name in metrics if want.directions.get(name) in ("higher", "lower")]
-    wanted = want.metric or want.leads.get(table)
-    if wanted not in metrics:
+    requested = want.metric or want.leads.get(table)
+    if requested not in metrics:
         if want.metric is not None or not metrics:
             return rows.clear()
-        wanted = metrics[0]
-    rows = rows.filter(pl.col("metric") == wanted)
+        requested = metrics[0]
+    rows = rows.filter(pl.col("metric") == requested)
     rows = _nearest(rows, "iou_threshold", want.iou_threshold)
     rows = _nearest(_nearest(rows, "score_threshold", None), "k", None, USUAL_K)
     rows = whole(rows, ("statistic", "average", "area", "max_detections", "parameters"))
@@ -870,19 +870,19 @@ def _worst_first(
         extreme = first_end(want.directions.get(metric), best_first=want.best_first)
         every = f"the {BARS} {extreme} of {len(bars):,} {word}s; all: {getting('metrics')}"
         note = _joined(note, every)
-    shown = bars[:BARS]
-    values = _defined(end for bar in shown for end in (bar.value, bar.low, bar.high, bar.baseline))
+    worst = bars[:BARS]
+    values = _defined(end for bar in worst for end in (bar.value, bar.low, bar.high, bar.baseline))
     if not values:
         return []
     values += [] if reference is None else [reference[0]]
     called = _words(at_k(metric, first["k"]), first["statistic"], first["average"])
     heading = want.titled(f"{called} by {word}", *_shared_thresholds(rows))
-    if _has_intervals(shown):
+    if _has_intervals(worst):
         axis = _around(called, values)
     else:
         end = max(1.0, *values) if max(values) > 0 else 0.0 if min(values) < 0 else 1.0
         axis = Scale(called, min(0.0, *values), end)
-    return [bar_chart(kind, heading, axis, shown, note, reference)]
+    return [bar_chart(kind, heading, axis, worst, note, reference)]
 
 
 def _around(title: str, values: list[float]) -> Scale:
@@ -909,23 +909,24 @@ def intervals(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     every = rows.rows(named=True)
     # One axis has only numbers of the same magnitude as the first one.
     small = [max(map(abs, _defined((row["lower"], row["upper"])))) <= 1 for row in every]
-    shown = [row for row, one in zip(every, small, strict=True) if one == small[0]][:BARS]
+    rows_shown = [row for row, one in zip(every, small, strict=True) if one == small[0]][:BARS]
     result = []
-    if shown:
+    if rows_shown:
         baseline_rows = [
-            None if base is None else same_number(want.of_key(base.metrics), row) for row in shown
+            None if base is None else same_number(want.of_key(base.metrics), row)
+            for row in rows_shown
         ]
         before = [
             row["value"][0] if row is not None and row.height else None for row in baseline_rows
         ]
         bars = [
             Bar(title_of(row), row["value"], row["lower"], row["upper"], row["support"], earlier)
-            for row, earlier in zip(shown, before, strict=True)
+            for row, earlier in zip(rows_shown, before, strict=True)
         ]
         values = _defined(
             end for bar in bars for end in (bar.value, bar.low, bar.high, bar.baseline)
         )
-        left = len(every) - len(shown)
+        left = len(every) - len(rows_shown)
         note = f"{left:,} more with intervals: {getting('metrics')}" if left else ""
         axis = _around("value", values)
         result = [bar_chart("intervals", want.titled("Numbers with intervals"), axis, bars, note)]
@@ -1151,7 +1152,7 @@ def _confused(run: Numbers, want: Want) -> pl.DataFrame | None:
     return rows.filter(pl.any_horizontal(pl.col("actual", "predicted").cast(pl.String) == one))
 
 
-_SAYS = {1: "better", -1: "worse", 0: "not significant"}
+_WORDS = {1: "better", -1: "worse", 0: "not significant"}
 
 
 def differences(comparison: Comparison, metric: str | None = None) -> list[Chart]:
@@ -1196,16 +1197,16 @@ def _forest(comparison: Comparison, heading: str, lines: list[Titled], b: str) -
     if not lines:
         return []
     small = [max(abs(row["a"]), abs(row["b"])) <= 1 for _, row in lines]
-    alike = [line for line, one in zip(lines, small, strict=True) if one == small[0]]
+    same_scale = [line for line, one in zip(lines, small, strict=True) if one == small[0]]
     bars = [
         Bar(
             plain(name),
             row["difference"],
             row["lower"],
             row["upper"],
-            says=_SAYS[better(comparison, row)],
+            says=_WORDS[better(comparison, row)],
         )
-        for name, row in alike[:BARS]
+        for name, row in same_scale[:BARS]
     ]
     reach = (
         max(map(abs, _defined(v for bar in bars for v in (bar.value, bar.low, bar.high)))) or 1.0
@@ -1320,7 +1321,7 @@ def drawn(kind: str, run: Numbers, base: Numbers | None, want: Want) -> list[Cha
     ]
 
 
-_ASKED = ("curves", "confusion")
+_ON_REQUEST = ("curves", "confusion")
 """Frames of the report that a run also has if their metrics were requested."""
 
 
@@ -1329,7 +1330,7 @@ def frames_of(card: Scorecard) -> dict[str, pl.DataFrame]:
     frames = {name: card.page_frame(name) for name in card.paged}
     frames |= {
         name: card.frame(name)
-        for name in _ASKED
+        for name in _ON_REQUEST
         if frames.get(name) is None and name in card.frames and card.height(name)
     }
     return {name: frame for name, frame in frames.items() if frame is not None}

@@ -34,7 +34,7 @@ _UNCITED = (
 )
 """Options that are elsewhere in the line, or that do not change the number."""
 _SHORT = {PREDICTIONS: "pred", GROUND_TRUTHS: "gt", TABLE: "table"}
-_SHOWN = 12  # hexadecimal digits of a digest
+_DIGITS = 12  # hexadecimal digits of a digest
 _LEAST = 8
 """Minimum number of hexadecimal digits of a digest in a line."""
 _UNKNOWN = "?"
@@ -137,7 +137,7 @@ def _is_object(name: str, value: object) -> bool:
 
 def _digests(card: Scorecard) -> dict[str, str]:
     digests = {
-        _SHORT.get(name, name): one[:_SHOWN] or _UNKNOWN for name, one in card.content.items()
+        _SHORT.get(name, name): one[:_DIGITS] or _UNKNOWN for name, one in card.content.items()
     }
     names = ["table"] if "rows" in card.read else ["pred", "gt"]
     names += [name for name in TABLE_OPTIONS if _is_object(name, getattr(card.options, name))]
@@ -224,7 +224,7 @@ def refuse_strangers(line: str, fields: Mapping[str, Any], *, own_metrics: bool)
         )
 
 
-def differences(cited: Citation, found: Citation) -> tuple[list[str], list[str], list[str]]:
+def differences(cited: Citation, actual: Citation) -> tuple[list[str], list[str], list[str]]:
     """Compare a line with that of tables at hand.
 
     Returns:
@@ -235,23 +235,23 @@ def differences(cited: Citation, found: Citation) -> tuple[list[str], list[str],
     why: list[str] = []
     imprecise: list[str] = []
 
-    def differs(to: list[str], what: str, cited: object, found: object) -> None:
-        shown = ["-" if one in (None, "") else one for one in (cited, found)]
-        to.append(f"{what}: line {shown[0]}, here {shown[1]}")
+    def differs(to: list[str], what: str, cited: object, actual: object) -> None:
+        texts = ["-" if one in (None, "") else one for one in (cited, actual)]
+        to.append(f"{what}: line {texts[0]}, here {texts[1]}")
 
-    for name in dict.fromkeys((*cited.digests, *found.digests)):
-        pair = cited.digests.get(name, ""), found.digests.get(name, "")
+    for name in dict.fromkeys((*cited.digests, *actual.digests)):
+        pair = cited.digests.get(name, ""), actual.digests.get(name, "")
         if _UNKNOWN in pair and all(pair):
             imprecise.append(f"{name}: unknown, not compared")
         elif not all(pair) or not (pair[0].startswith(pair[1]) or pair[1].startswith(pair[0])):
             differs(differing, name, *pair)
-    if cited.n != found.n:
-        differs(differing, "n", cited.n, found.n)
-    if cited.title != found.title:
-        differs(differing, "number", cited.title, found.title)
+    if cited.n != actual.n:
+        differs(differing, "n", cited.n, actual.n)
+    if cited.title != actual.title:
+        differs(differing, "number", cited.title, actual.title)
     else:
         for part in ("value", "lower", "upper"):
-            line, here = getattr(cited, part), getattr(found, part)
+            line, here = getattr(cited, part), getattr(actual, part)
             name = f"{cited.title} ({part})"
             if not _close(line, here):
                 differs(differing, name, line, here)
@@ -259,7 +259,7 @@ def differences(cited: Citation, found: Citation) -> tuple[list[str], list[str],
                 compared = "1 digit" if digits == 1 else f"{digits} digits"
                 imprecise.append(f"{name}: compared to {compared} only: line {line}, here {here}")
     for part in ("version", "task", "dialect", "options"):
-        pair = getattr(cited, part), getattr(found, part)
+        pair = getattr(cited, part), getattr(actual, part)
         if pair[0] != pair[1]:
             differs(why, part, *pair)
     return differing, why, imprecise

@@ -216,8 +216,8 @@ def _describe_missing(card: Scorecard, kind: str, given: dict[str, Any]) -> str:
             return f"this run has no data to plot {kind}: {why}"
     fills = [name for name in KINDS[kind].fills if has(card.task, name)]
     if fills:
-        asked = option("metrics", [*(card.options.metrics or ()), fills[0]])
-        return f"this run has no data to plot {kind}: score again with {asked}."
+        option_text = option("metrics", [*(card.options.metrics or ()), fills[0]])
+        return f"this run has no data to plot {kind}: score again with {option_text}."
     way = KINDS[kind].otherwise
     return f"this run has no data to plot {kind}" + (f": {way}." if way else ".")
 
@@ -233,7 +233,7 @@ def figure_of(charts: list[Chart]) -> Figure:
     except ImportError:
         raise ResultError(f"plots need {not_installed('matplotlib', 'plot')}.") from None
 
-    class Shown(Figure):
+    class Drawing(Figure):
         """Figure that notebooks display automatically."""
 
         def _repr_png_(self) -> bytes:
@@ -242,7 +242,7 @@ def figure_of(charts: list[Chart]) -> Figure:
             return out.getvalue()
 
     heights = [_height(chart) for chart in charts]
-    figure = Shown(figsize=(_WIDE, sum(heights)), layout="constrained")
+    figure = Drawing(figsize=(_WIDE, sum(heights)), layout="constrained")
     every = figure.subplots(len(charts), squeeze=False, height_ratios=heights)
     for axes, chart in zip(every[:, 0], charts, strict=True):
         _draw(axes, chart)
@@ -266,7 +266,7 @@ def _draw(axes: Axes, chart: Chart) -> None:
     """Draw the marks of a chart, its scales and its legend."""
     legend: dict[str, list[Any]] = {}
     for mark in chart.marks:
-        artist = _MARKS[type(mark)](axes, mark)
+        artist = _DRAW[type(mark)](axes, mark)
         if mark.legend:
             legend.setdefault(mark.legend, []).append(artist)
     x, y = chart.x, chart.y
@@ -368,7 +368,7 @@ def _texts(axes: Axes, mark: Texts) -> None:
         axes.text(x, y, text, ha="center", va="center", fontsize="small")
 
 
-_MARKS: dict[type[Any], Callable[[Any, Any], Any]] = {
+_DRAW: dict[type[Any], Callable[[Any, Any], Any]] = {
     Line: _line,
     Band: _band,
     Points: _points,

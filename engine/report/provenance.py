@@ -18,7 +18,7 @@ from ..schemas.wording import in_python, in_shell, option, without_secrets
 if TYPE_CHECKING:
     from ..scorecard.card import Scorecard
 
-_BESIDE = ("datums", "labels")
+_EXTRA_TABLES = ("datums", "labels")
 _HERE = ("threads", "scratch")
 """Options that describe the machine's work and do not affect results."""
 
@@ -41,22 +41,22 @@ def command(
     first = TABLE if TABLE in inputs else PREDICTIONS
     sources = {
         name: inputs[name].get("path", inputs[name].get("source"))
-        for name in (first, GROUND_TRUTHS, *_BESIDE)
+        for name in (first, GROUND_TRUTHS, *_EXTRA_TABLES)
         if name in inputs
     }
     if all("path" in inputs[name] for name in (first, GROUND_TRUTHS) if name in inputs):
-        sides = [shlex.quote(str(sources[name])) for name in sources if name not in _BESIDE]
+        sides = [shlex.quote(str(sources[name])) for name in sources if name not in _EXTRA_TABLES]
         tables = [
             f"--{name} {shlex.quote(str(sources[name]))}"
-            for name in _BESIDE
+            for name in _EXTRA_TABLES
             if name in sources and "path" in inputs[name]
         ]
         message = " ".join([f"evalengine {verb}", *sides, *tables, *map(in_shell, arguments)])
     elif verb != "score":
         message = ""
     else:
-        sides = [name for name in sources if name not in _BESIDE]
-        tables = [f"{name}={name}" for name in _BESIDE if name in sources]
+        sides = [name for name in sources if name not in _EXTRA_TABLES]
+        tables = [f"{name}={name}" for name in _EXTRA_TABLES if name in sources]
         message = f"evalengine.score({', '.join([*sides, *tables, *map(in_python, arguments)])})"
     return without_secrets(message)
 
@@ -68,8 +68,8 @@ def given_options(options: Options) -> list[str]:
     for name in FIELDS:
         value, usual = getattr(options, name), getattr(plain, name)
         # A label map may be a table, which does not support ==.
-        alike = value is usual if usual is None else type(value) is type(usual) and value == usual
-        names += [] if alike else [name]
+        equal = value is usual if usual is None else type(value) is type(usual) and value == usual
+        names += [] if equal else [name]
     return names
 
 

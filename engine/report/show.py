@@ -378,8 +378,11 @@ class _Fitted:
         table = Grid_(box=None, show_edge=False, pad_edge=False, header_style="bold")
         for name, width in zip(grid.names, named, strict=True):
             table.add_column(plain(name), no_wrap=True, overflow="ellipsis", width=width)
-        shown = [*zip(titles[:fitting], widths[:fitting], strict=True)]
-        for title, width in [*shown, *([("support", support_width - 2)] if support_width else [])]:
+        shown_columns = [*zip(titles[:fitting], widths[:fitting], strict=True)]
+        for title, width in [
+            *shown_columns,
+            *([("support", support_width - 2)] if support_width else []),
+        ]:
             table.add_column(title, justify="right", overflow="fold", width=width)
         for place, row in enumerate(zip(*cut, strict=True)):
             if self._left_out and place == self._after:
@@ -438,8 +441,8 @@ def metrics_listing(table: pl.DataFrame, names: Sequence[str], task: str | None,
         return _as(table, form)
     blocks = []
     for row in table.iter_rows(named=True):
-        known_end = row["better"] in ("higher", "lower")
-        better = f"{row['better']} is better" if known_end else "no direction"
+        directed = row["better"] in ("higher", "lower")
+        better = f"{row['better']} is better" if directed else "no direction"
         lines = [f"{row['name']}  ({row['task']}; {row['range']}, {better})"]
         lines += _wrapped(row["definition"])
         if row["formula"]:
@@ -453,11 +456,11 @@ def metrics_listing(table: pl.DataFrame, names: Sequence[str], task: str | None,
     return "\n\n".join(blocks) + "\n"
 
 
-def _spelled(name: str, known: set[str]) -> list[str]:
-    """Resolve a metric name or alias to names in ``known``; OptionError if there is no match."""
-    matches = [metric.name for metric, _ in registry.everywhere(name) if metric.name in known]
+def _spelled(name: str, names: set[str]) -> list[str]:
+    """Resolve a metric name or alias to names in ``names``; OptionError if there is no match."""
+    matches = [metric.name for metric, _ in registry.everywhere(name) if metric.name in names]
     if not matches:
-        suggestion = did_you_mean(name, known)
+        suggestion = did_you_mean(name, names)
         raise OptionError(
             f"{name!r} is not a known metric.{suggestion} All of them: evalengine metrics.",
             code="unknown_name",
@@ -567,10 +570,10 @@ def _named_rows(table: pl.DataFrame, column: str, names: Sequence[str], kind: st
         by_name.setdefault(name.casefold(), []).append(name)
     matches: list[str] = []
     for name in names:
-        alike = by_name.get(name.casefold(), [])
-        if not alike:
+        candidates = by_name.get(name.casefold(), [])
+        if not candidates:
             raise unknown(kind, name, table[column].unique(maintain_order=True))
-        matches += [name] if name in alike else alike
+        matches += [name] if name in candidates else candidates
     return pl.concat([table.filter(pl.col(column) == name) for name in dict.fromkeys(matches)])
 
 
@@ -601,8 +604,8 @@ _COMPARISON_WIDTH = 100
 _TOGETHER = re.compile(r" (?=[%=] )|(?<==) ")
 _LEAST = ("wins-ties-losses", "p")
 """Columns to hide first on a narrow terminal."""
-_SAYS = {1: "better", -1: "worse", 0: ""}
-_ENDS, _VOTES = ("lower", "upper"), ("wins", "ties", "losses")
+_WORDS = {1: "better", -1: "worse", 0: ""}
+_BOUNDS, _VOTES = ("lower", "upper"), ("wins", "ties", "losses")
 
 
 def tables(comparison: Comparison) -> list[Table]:
@@ -634,7 +637,7 @@ def _differences(
     columns += [Column(run, of=(side,)) for run, side in zip(runs, "ab", strict=bool(runs))]
     columns += [
         Column("difference", form="signed"),
-        Column(f"{100 * comparison.level:g} % interval", NUMBER, "signed interval", _ENDS),
+        Column(f"{100 * comparison.level:g} % interval", NUMBER, "signed interval", _BOUNDS),
         Column("p", form="p"),
     ]
     columns += [Column("adjusted", form="p", of=("p_adjusted",))] if adjusted else []
@@ -642,7 +645,7 @@ def _differences(
     columns.append(Column(f"{runs[1] if runs else 'the first'} is", NOTE, "text", ("says",)))
     rows = []
     for called, row in lines:
-        reading = _SAYS[better(comparison, row)]
+        reading = _WORDS[better(comparison, row)]
         if differs(comparison, row):
             reading = "higher" if row["difference"] > 0 else "lower"
         reading = "no verdict" if too_few(row.get("coverage")) else reading
@@ -906,8 +909,8 @@ def in_notebook(card: Scorecard) -> str:
 
 
 def _notebook_grid(grid: Grid) -> str:
-    shown, after, left_out = limited(grid, *_NOTEBOOK)
-    table = grid_table(grid, shown)
+    rows, after, left_out = limited(grid, *_NOTEBOOK)
+    table = grid_table(grid, rows)
     if left_out:
         table.rows.insert(after, texts(f"… {left_out} more", *[""] * (len(table.columns) - 1)))
     message = "; ".join(remarks(grid))
@@ -923,8 +926,8 @@ def _pictures(card: Scorecard) -> list[str]:
 
     run, want = Numbers(card.metrics, frames_of(card)), Want(card.directions)
     curves = (one for kind in _CURVES for one in drawn(kind, run, None, want))
-    shown = [*islice(curves, 1), *drawn(_CONFUSION, run, None, want)[:1]]
+    charts = [*islice(curves, 1), *drawn(_CONFUSION, run, None, want)[:1]]
     return [
         f'<div style="max-width:30em"><b>{html.escape(one.title)}</b>{svg(one)}</div>'
-        for one in shown
+        for one in charts
     ]

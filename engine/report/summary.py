@@ -409,10 +409,10 @@ def made(card: Scorecard) -> list[tuple[str, int]]:
 
     Curves are included only if a metric that fills them was requested by name.
     """
-    asked = [name for name in card.frames if name not in ("metrics", "curves")]
+    names = [name for name in card.frames if name not in ("metrics", "curves")]
     if card.options.metrics is not None and "curves" in card.frames and card.height("curves"):
-        asked.insert(0, "curves")
-    return [(name, card.height(name)) for name in asked]
+        names.insert(0, "curves")
+    return [(name, card.height(name)) for name in names]
 
 
 def also_made(card: Scorecard, *, written: bool = False) -> str:

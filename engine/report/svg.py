@@ -165,14 +165,14 @@ def _text(
     room: float | None = None,
     size: float = _SIZE,
     more: str = "",
-    shown: str = "",
+    displayed: str = "",
 ) -> str:
-    """Return a text element; a text that is shortened or ``shown`` otherwise is its title."""
-    shown = shown or (text if room is None else _cut(text, room, size))
-    title = f"<title>{_safe(text)}</title>" if shown != text else ""
+    """Return a text element; a text that is shortened or ``displayed`` otherwise is its title."""
+    displayed = displayed or (text if room is None else _cut(text, room, size))
+    title = f"<title>{_safe(text)}</title>" if displayed != text else ""
     more += f' text-anchor="{anchor}"' if anchor != "start" else ""
     more += f' font-size="{_n(size)}"' if size != _SIZE else ""
-    return f'<text x="{_n(x)}" y="{_n(y)}"{more}>{_safe(shown)}{title}</text>'
+    return f'<text x="{_n(x)}" y="{_n(y)}"{more}>{_safe(displayed)}{title}</text>'
 
 
 def _axes(
@@ -183,9 +183,9 @@ def _axes(
     parts = [_text(4, 14, y.title or x.title, room=_WIDTH - 8)]
     grid = ""
     if y.names:
-        shown = shorten_distinctly(y.names, left - 10, _cut, _wide)
+        names = shorten_distinctly(y.names, left - 10, _cut, _wide)
         for n, name in enumerate(y.names):
-            parts.append(_text(4, up(n) + 4, name, shown=shown[n]))
+            parts.append(_text(4, up(n) + 4, name, displayed=names[n]))
         parts += [
             _text(_WIDTH - 4, up(n) + 4, text, anchor="end", size=_SMALL)
             for n, text in enumerate(y.after)
@@ -195,14 +195,14 @@ def _axes(
         parts += [_text(left - 6, up(v) + 4, shortest(v), anchor="end") for v in ticks(y)]
     if x.names:
         room = top - 28 if turned else across(1) - across(0) - 4
-        shown = shorten_distinctly(x.names, room, _cut, _wide)
+        names = shorten_distinctly(x.names, room, _cut, _wide)
         for n, name in enumerate(x.names):
             at = across(n)
             if turned:
                 turn = f' transform="rotate(-90 {_n(at + 4)} {_n(top - 5)})"'
-                parts.append(_text(at + 4, top - 5, name, shown=shown[n], more=turn))
+                parts.append(_text(at + 4, top - 5, name, displayed=names[n], more=turn))
             else:
-                parts.append(_text(at, top - 5, name, anchor="middle", shown=shown[n]))
+                parts.append(_text(at, top - 5, name, anchor="middle", displayed=names[n]))
     else:
         marked = ticks(x, 4 if y.names else 6)
         above = top if y.names else base

@@ -119,14 +119,14 @@ class Listed:
     def unshown(self, rows: pl.DataFrame) -> str:
         """Describe the rows that are not shown; empty if there are none."""
         places = pl.concat(self._places) if self._places else pl.Series(dtype=pl.UInt32)
-        is_shown = rows[ROW].is_in(places.unique().implode())
-        n = int((~is_shown).sum())
+        displayed = rows[ROW].is_in(places.unique().implode())
+        n = int((~displayed).sum())
         if not n:
             return ""
         kinds: dict[str, list[str]] = {}
-        for metric in rows["metric"].filter(~is_shown).unique(maintain_order=True):
+        for metric in rows["metric"].filter(~displayed).unique(maintain_order=True):
             chosen = rows["metric"] == metric
-            what = _differing(rows.filter(chosen & ~is_shown), rows.filter(chosen & is_shown))
+            what = _differing(rows.filter(chosen & ~displayed), rows.filter(chosen & displayed))
             kinds.setdefault(what, []).append(metric)
         parts = [f"{', '.join(names)} ({what})" for what, names in kinds.items()]
         count = f"{n:,} row{'s' if n > 1 else ''}"
@@ -223,8 +223,8 @@ def arranged(card: Scorecard, grids: list[Grid], sort: str | None) -> list[Grid]
     if sort is None:
         return grids
     column_names = {title.lower() for grid in grids for title in grid.columns}
-    wanted = sort.lower()
-    if grids and wanted not in (VALUE, LABEL, SUPPORT) and wanted not in column_names:
+    column = sort.lower()
+    if grids and column not in (VALUE, LABEL, SUPPORT) and column not in column_names:
         titles = list(dict.fromkeys(title for grid in grids for title in grid.columns))
         every = [VALUE, LABEL, SUPPORT, *titles]
         raise OptionError(
@@ -233,13 +233,13 @@ def arranged(card: Scorecard, grids: list[Grid], sort: str | None) -> list[Grid]
             code="unknown_name",
             value=sort,
         )
-    return [ordered(card, grid, wanted) for grid in grids]
+    return [ordered(card, grid, column) for grid in grids]
 
 
-def ordered(card: Scorecard, grid: Grid, wanted: str) -> Grid:
+def ordered(card: Scorecard, grid: Grid, column: str) -> Grid:
     """Order a table: by a column with the worst first, by name, or by support."""
     titles = [title.lower() for title in grid.columns]
-    at = titles.index(wanted) if wanted in titles else 0
+    at = titles.index(column) if column in titles else 0
     lower = card.directions.get(grid.metric(at)) == "lower"
     lower ^= layout_of(card.task, card.dialect).best_first
     sort_keys: dict[str, Callable[[Row], Any]] = {
@@ -247,10 +247,10 @@ def ordered(card: Scorecard, grid: Grid, wanted: str) -> Grid:
         LABEL: lambda row: by_name(row.names),
         SUPPORT: lambda row: largest_first(row.support, row.names),
     }
-    if wanted not in (*sort_keys, *titles):
+    if column not in (*sort_keys, *titles):
         return grid
     return msgspec.structs.replace(
-        grid, rows=sorted(grid.rows, key=sort_keys.get(wanted, sort_keys[VALUE]))
+        grid, rows=sorted(grid.rows, key=sort_keys.get(column, sort_keys[VALUE]))
     )
 
 

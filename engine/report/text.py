@@ -57,8 +57,8 @@ def shorten_distinctly(
         measure: width of a text.
     """
     texts = list(texts)
-    shown = {text: cut(text, room) for text in texts}
-    pending = _alike(shown, shown)
+    short = {text: cut(text, room) for text in texts}
+    pending = _equal(short, short)
     while pending:
         group, before = pending.pop()
         first, last = min(group), max(group)
@@ -71,18 +71,18 @@ def shorten_distinctly(
             continue
         for text in group:
             rest = shortened(text[word:], room * 2 / 3, measure)
-            shown[text] = shortened(text[:word], room - measure(rest), measure) + rest
-        pending += _alike(group, shown, start)
-    return [shown[text] for text in texts]
+            short[text] = shortened(text[:word], room - measure(rest), measure) + rest
+        pending += _equal(group, short, start)
+    return [short[text] for text in texts]
 
 
-def _alike(
-    texts: Iterable[str], shown: Mapping[str, str], start: int = 0
+def _equal(
+    texts: Iterable[str], short: Mapping[str, str], start: int = 0
 ) -> list[tuple[list[str], int]]:
     """Group different texts that are shown alike, with the place up to which they were compared."""
     groups: dict[str, list[str]] = {}
     for text in texts:
-        groups.setdefault(shown[text], []).append(text)
+        groups.setdefault(short[text], []).append(text)
     return [(group, start) for group in groups.values() if len(group) > 1]
 
 
@@ -126,8 +126,8 @@ _LEAST_P = 1e-16
 
 def p_value(p: float) -> str:
     """Format a p-value as ``p = 0.03`` or ``p < 1e-16``."""
-    shown = probability(p)
-    return f"p {shown}" if shown.startswith("<") else f"p = {shown}"
+    text = probability(p)
+    return f"p {text}" if text.startswith("<") else f"p = {text}"
 
 
 def amount(rows: float) -> str:
@@ -204,14 +204,14 @@ def aligned(table: Table, width: int | None = None, least: Collection[str] = ())
         for column, *cells in zip(table.columns, *table.rows, strict=True)
     ]
     widths = [max(map(len, column)) for column in columns]
-    shown, gone = [*range(len(columns))], []
+    places, gone = [*range(len(columns))], []
     for place in [i for title in least if (i := table.place(title)) is not None]:
-        if width is not None and sum(widths[i] + 2 for i in shown) > width:
-            shown.remove(place)
+        if width is not None and sum(widths[i] + 2 for i in places) > width:
+            places.remove(place)
             gone.append(table.columns[place].title)
     right = [column.kind == NUMBER for column in table.columns]
     lines = [
-        "  ".join(row[i].rjust(widths[i]) if right[i] else row[i].ljust(widths[i]) for i in shown)
+        "  ".join(row[i].rjust(widths[i]) if right[i] else row[i].ljust(widths[i]) for i in places)
         for row in zip(*columns, strict=True)
     ]
     lines += [f"not shown: {', '.join(gone)}"] if gone else []
@@ -221,14 +221,14 @@ def aligned(table: Table, width: int | None = None, least: Collection[str] = ())
 def markdown(table: Table) -> str:
     """Return a table as Markdown; the best numbers are bold."""
 
-    def said(column: Column, cell: Cell) -> str:
+    def written(column: Column, cell: Cell) -> str:
         text = escaped(cell.text, links=column.kind != NUMBER)
         return f"**{text}**" if cell.state == BEST else text
 
     lines = [
         [escaped(column.title) for column in table.columns],
         ["---:" if column.kind == NUMBER else "---" for column in table.columns],
-        *([said(*pair) for pair in zip(table.columns, row, strict=True)] for row in table.rows),
+        *([written(*pair) for pair in zip(table.columns, row, strict=True)] for row in table.rows),
     ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -309,8 +309,8 @@ _UNSAFE = re.compile("[\0-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u20
 
 def latex_text(text: str) -> str:
     """Escape text for LaTeX, with minus signs in math mode."""
-    shown = _UNSAFE.sub(lambda match: plain(match[0]), text)
-    return _SIGN.sub(r"$\1$", "".join(_LATEX.get(c, c) for c in shown))
+    safe = _UNSAFE.sub(lambda match: plain(match[0]), text)
+    return _SIGN.sub(r"$\1$", "".join(_LATEX.get(c, c) for c in safe))
 
 
 # Streams

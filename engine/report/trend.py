@@ -276,10 +276,10 @@ def chart(trend: Trend, one: Series) -> Chart:
 def _points(
     trend: Trend, one: Series, places: set[int], symbol: int, legend: str = "", colour: int = 0
 ) -> Points:
-    shown = [(i, value) for i in sorted(places) if (value := one.values[i]) is not None]
-    titles = [f"{plain(trend.nights[i].name)}: {number(value)}" for i, value in shown]
+    points = [(i, value) for i in sorted(places) if (value := one.values[i]) is not None]
+    titles = [f"{plain(trend.nights[i].name)}: {number(value)}" for i, value in points]
     radius = [2.6 if symbol == CIRCLE else 4.0]
-    x, y = [trend.x[i] for i, _ in shown], [value for _, value in shown]
+    x, y = [trend.x[i] for i, _ in points], [value for _, value in points]
     return Points(
         x, y, symbol, legend, colour, radius, titles if len(trend.nights) <= _TITLED else []
     )
@@ -288,11 +288,11 @@ def _points(
 def gates_chart(trend: Trend) -> Chart | None:
     """Make the chart of failed, passed and skipped gates by night; None without gates."""
     every = sorted(trend.gates, key=lambda gate: -trend.gates[gate].count(FAILED))
-    shown = every[:_GATES]
-    if not shown:
+    gates = every[:_GATES]
+    if not gates:
         return None
     marks: list[Mark] = []
-    for row, gate in enumerate(shown):
+    for row, gate in enumerate(gates):
         marks.append(_passed(trend, gate, row))
     few = len(trend.nights) <= _TITLED
     for status, symbol, colour in (
@@ -301,19 +301,19 @@ def gates_chart(trend: Trend) -> Chart | None:
     ):
         points = [
             (trend.x[i], float(row))
-            for row, gate in enumerate(shown)
+            for row, gate in enumerate(gates)
             for i, outcome in enumerate(trend.gates[gate])
             if outcome == status
         ]
         if points:
             x, y_spots = [a for a, _ in points], [b for _, b in points]
             marks.append(Points(x, y_spots, symbol, status, colour, [3.2], hollow=colour == 7))
-    failed = [trend.gates[gate].count(FAILED) for gate in shown]
+    failed = [trend.gates[gate].count(FAILED) for gate in gates]
     after = [f"{n:,} failed" if n else "" for n in failed]
-    names = [plain(gate) for gate in shown]
+    names = [plain(gate) for gate in gates]
     axis = _axis(trend, 2)
     message = "; ".join(f"{name}: {n:,} failed" for name, n in zip(names, failed, strict=True))
-    left = len(every) - len(shown)
+    left = len(every) - len(gates)
     note = f"{left:,} more gates failed less often" if left else ""
     scale = Scale("gate", names=names, after=after)
     return Chart("gates", "Gates by night", axis, scale, marks, f"{message}.", note)
@@ -431,7 +431,7 @@ def as_page(trends: Sequence[Trend], title: str, unread: Sequence[str] = ()) -> 
 
 
 def _section(trend: Trend, i: int, most: int) -> dict[str, Any]:
-    shown = trend.series[:_CHARTS]
+    series = trend.series[:_CHARTS]
     strips = gates_chart(trend)
     judged = next((night.gates for night in reversed(trend.nights) if night.gates), "")
     last = trend.series[0].changes[-1:] if trend.series else []
@@ -439,7 +439,7 @@ def _section(trend: Trend, i: int, most: int) -> dict[str, Any]:
     if not state and last:
         state = trend.series[0].reading(last[0])
     groups = f"{trend.searched:,} slices and labels" if trend.searched != 1 else "1 slice or label"
-    left = len(trend.series) - len(shown)
+    left = len(trend.series) - len(series)
     return {
         "id": f"trend-{i}",
         "title": plain(trend.title),
@@ -447,7 +447,7 @@ def _section(trend: Trend, i: int, most: int) -> dict[str, Any]:
         "said": headline(trend),
         "gates": gates_line(trend),
         "state": state,
-        "charts": [_safe(figure(chart(trend, one))) for one in shown],
+        "charts": [_safe(figure(chart(trend, one))) for one in series],
         "more": f"{count_of(left, 'more number')}: evalengine history --format csv."
         if left
         else "",

@@ -120,8 +120,8 @@ def _defined_numbers(comparison: Comparison, a: str, b: str) -> list[Titled]:
         return headline(comparison, rows)
     aggregates = {*rows.filter(pl.col("label_value").is_null())["metric"]}
     single = [one for one in of_label["metric"] if not {one, f"m{one}"} & aggregates]
-    shown = rows.filter(pl.col("label_value").is_null() | pl.col("metric").is_in(single))
-    lines = headline(comparison, shown.with_columns(label_value=pl.lit(None, pl.String)))
+    overall = rows.filter(pl.col("label_value").is_null() | pl.col("metric").is_in(single))
+    lines = headline(comparison, overall.with_columns(label_value=pl.lit(None, pl.String)))
     label = of_label["label_value"][0]
     return [
         (name, {**row, "label_value": label if row["metric"] in single else None})
@@ -234,13 +234,13 @@ def _of_covered(comparison: Comparison, name: str, row: dict[str, Any]) -> str:
     words = f"{name} {of_a} against {of_b} ({', '.join(reach)})."  # the sentence names run a first
     if row["p"] <= 1 - comparison.level and comparison.adjust != "none":
         unsure = f"but not significantly among {many:,} numbers"
-        asked = parse_intervals(comparison.options)
-        assert asked is not None
+        intervals = parse_intervals(comparison.options)
+        assert intervals is not None
         if (
             comparison.test == RANDOMISATION
-            and least_adjusted(asked.draws, many, comparison.adjust) > 1 - asked.level
+            and least_adjusted(intervals.draws, many, comparison.adjust) > 1 - intervals.level
         ):
-            unsure += f", for which {asked.draws:,} resamples are too few"
+            unsure += f", for which {intervals.draws:,} resamples are too few"
         return f"{first}{a} and {b} may differ{by}, {unsure}: {words}"
     seen = row["detectable"]
     power = (

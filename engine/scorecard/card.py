@@ -212,16 +212,16 @@ class Scorecard:
 
         filling = [one.name for one in all_metrics(self.task).values() if one.frame == name]
         ways = {"limits": True, "label_next": 100, "spread": "column"}
-        asked = "label_next" if name == "to_label" else name
-        way = option(asked, ways[asked]) if asked in ways else None
+        option_name = "label_next" if name == "to_label" else name
+        way = option(option_name, ways[option_name]) if option_name in ways else None
         if way is not None:
             return f"this run did not make the frame {name!r}: score it with {way}."
         if not filling:
             return f"{self.task} has no frame {name!r}; this run has {', '.join(self.frames)}."
-        asked = option("metrics", [*(self.options.metrics or ()), filling[0]])
+        way = option("metrics", [*(self.options.metrics or ()), filling[0]])
         return (
             f"this run did not make the frame {name!r}: {' or '.join(filling)} fills it. Score"
-            f" again with {asked}."
+            f" again with {way}."
         )
 
     def add_own(self, own: Scorecard, facts: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ _STATISTIC = re.compile(r"mean|sum|median|std|min|max|p[\d.]+")
 """Statistics of the task values."""
 SHORT = {"label": "label_value", "iou": "iou_threshold", "score": "score_threshold"}
 """Short names of columns, also used by gates."""
-_SHOWN = 12
+_MOST_VALUES = 12
 _NUMBERS = ("value", "lower", "upper", "support", "scored", "reason")
 KEYS = tuple(name for name in METRICS if name not in ("metric", *_NUMBERS))
 """Columns that distinguish the rows of one metric."""
@@ -121,16 +121,16 @@ def chosen_rows(
         raise ResultError(
             f"this scorecard has no numbers, so no {metric!r}.", code="no_such_row", metric=metric
         )
-    asked = _spelled(metric, names)
-    if asked.k is not None:
-        if filters.get("k", asked.k) != asked.k:
+    parsed = _spelled(metric, names)
+    if parsed.k is not None:
+        if filters.get("k", parsed.k) != parsed.k:
             raise ResultError(
                 f"{metric!r} with k={filters['k']!r}: two cut-offs; write one.",
                 code="given_twice",
                 option="k",
             )
-        filters = {**filters, "k": asked.k}
-    metric = asked.metric
+        filters = {**filters, "k": parsed.k}
+    metric = parsed.metric
     if metric not in names:
         base, _, statistic = metric.rpartition(".")
         statistics = (
@@ -150,13 +150,13 @@ def chosen_rows(
     rows = metrics.filter(pl.col("metric") == metric)
     if not rows.height:
         raise unknown("metric of this scorecard", metric, names, error=ResultError)
-    for name, wanted in _by_value(filters, labels).items():
+    for name, value in _by_value(filters, labels).items():
         if name not in KEYS:
             raise ResultError(no_such_column(name), code="unknown_name", value=name)
-        matches = rows.filter(_matches(rows, name, wanted))
+        matches = rows.filter(_matches(rows, name, value))
         if not matches.height:
             raise ResultError(
-                _nothing_left(rows, labels, metric, name, wanted),
+                _nothing_left(rows, labels, metric, name, value),
                 code="no_such_row",
                 metric=metric,
                 column=name,
@@ -184,11 +184,11 @@ def _spelled(metric: str, choices: Sequence[str]) -> ParsedMetric:
     """
     if metric in choices:
         return ParsedMetric(metric)
-    asked = parse_metric(metric)
-    if asked.metric in choices:
-        return asked
+    parsed = parse_metric(metric)
+    if parsed.metric in choices:
+        return parsed
     candidates = {(one.name, k) for one, k in registry.everywhere(metric) if one.name in choices}
-    return ParsedMetric(*candidates.pop()) if len(candidates) == 1 else asked
+    return ParsedMetric(*candidates.pop()) if len(candidates) == 1 else parsed
 
 
 def _by_value(filters: Mapping[str, Any], labels: pl.DataFrame) -> dict[str, Any]:
@@ -226,33 +226,33 @@ def no_such_column(name: str) -> str:
     return message
 
 
-def _matches(rows: pl.DataFrame, name: str, wanted: Any) -> pl.Expr:
+def _matches(rows: pl.DataFrame, name: str, value: Any) -> pl.Expr:
     column = pl.col(name)
-    if wanted is None:
+    if value is None:
         return column.is_null()
     dtype = rows.schema[name]
     if dtype == pl.Boolean:
-        return column.eq(wanted) if isinstance(wanted, bool) else pl.lit(False)
-    number = isinstance(wanted, (int, float)) or hasattr(wanted, "__float__")
-    if dtype.is_numeric() != (number and not isinstance(wanted, str)):
+        return column.eq(value) if isinstance(value, bool) else pl.lit(False)
+    number = isinstance(value, (int, float)) or hasattr(value, "__float__")
+    if dtype.is_numeric() != (number and not isinstance(value, str)):
         return pl.lit(False)
     if dtype.is_float():
-        return (column - float(wanted)).abs() <= _TOLERANCE
-    return column.eq(wanted)
+        return (column - float(value)).abs() <= _TOLERANCE
+    return column.eq(value)
 
 
 def _nothing_left(
-    rows: pl.DataFrame, labels: pl.DataFrame, metric: str, name: str, wanted: Any
+    rows: pl.DataFrame, labels: pl.DataFrame, metric: str, name: str, requested: Any
 ) -> str:
     values = _values(rows, name)
-    message = f"{metric} has no row with {name}={wanted!r}; {name} is {_listed(values)} here."
-    same = [value for value in values if value is not None and str(value) == str(wanted)]
+    message = f"{metric} has no row with {name}={requested!r}; {name} is {_listed(values)} here."
+    same = [value for value in values if value is not None and str(value) == str(requested)]
     if same:
         return f"{message} Write {name}={same[0]!r}, of type {type(same[0]).__name__}."
-    if isinstance(wanted, str):
-        suggestion = did_you_mean(wanted, [str(value) for value in values if value is not None])
-        if name == "label_value" and wanted in labels["label_name"].to_list():
-            suggestion = f" Write label_name={wanted!r}: label values are numbers here."
+    if isinstance(requested, str):
+        suggestion = did_you_mean(requested, [str(value) for value in values if value is not None])
+        if name == "label_value" and requested in labels["label_name"].to_list():
+            suggestion = f" Write label_name={requested!r}: label values are numbers here."
         message += suggestion
     return message
 
@@ -272,6 +272,6 @@ def _values(rows: pl.DataFrame, name: str) -> list[Any]:
 
 
 def _listed(values: list[Any]) -> str:
-    shown = [repr(value) for value in values[:_SHOWN]]
-    rest = len(values) - len(shown)
-    return ", ".join(shown) + (f" and {rest} more" if rest > 0 else "")
+    texts = [repr(value) for value in values[:_MOST_VALUES]]
+    rest = len(values) - len(texts)
+    return ", ".join(texts) + (f" and {rest} more" if rest > 0 else "")

@@ -333,7 +333,7 @@ def tally_bytes(directory: str | Path) -> int:
 
 
 REPORT_FILE = "report.html"
-BESIDE = (
+EXTRA_FILES = (
     "_SUCCESS",
     "_SUCCESS.new",
     "job.json",
@@ -353,7 +353,7 @@ def _strangers(folder: Path) -> list[str]:
         LABELS_FILE,
         TALLY_FILE,
         OWN_FILE,
-        *BESIDE,
+        *EXTRA_FILES,
         *(f"{name}.parquet" for name in results_FRAMES),
     }
     expected |= {*files} if isinstance(files, dict) else set()
@@ -430,27 +430,27 @@ def _read(path: Path, run: _Run, columns: Schema) -> pl.DataFrame:
             frame = pl.read_parquet(file)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise ResultError(f"{path} cannot be read: {error}.") from error
-    lacking = [name for name in columns if name not in frame.columns]
-    if lacking:
-        message = f"{path} is not a frame of a result: it has no column {lacking[0]!r}."
-        raise _damaged(message, path.name, column=lacking[0])
-    for name, wanted in columns.items():
+    missing = [name for name in columns if name not in frame.columns]
+    if missing:
+        message = f"{path} is not a frame of a result: it has no column {missing[0]!r}."
+        raise _damaged(message, path.name, column=missing[0])
+    for name, expected in columns.items():
         dtype = frame.schema[name]
-        if not _fits(dtype, wanted) or (name in _NEVER_NULL and frame[name].null_count()):
+        if not _fits(dtype, expected) or (name in _NEVER_NULL and frame[name].null_count()):
             raise ResultError(
                 f"{path} is not a frame of a result: its column {name!r} is {dtype}"
-                f"{' with nulls' if _fits(dtype, wanted) else ''}."
+                f"{' with nulls' if _fits(dtype, expected) else ''}."
             )
     return frame.cast(
-        {name: pl.Float64 for name, wanted in columns.items() if wanted == pl.Float64}
+        {name: pl.Float64 for name, expected in columns.items() if expected == pl.Float64}
     )
 
 
-def _fits(dtype: pl.DataType, wanted: pl.DataType | type[pl.DataType] | None) -> bool:
+def _fits(dtype: pl.DataType, expected: pl.DataType | type[pl.DataType] | None) -> bool:
     """Return True if a column's dtype fits the contract; ids and labels keep the input's dtype."""
-    if wanted is None:
+    if expected is None:
         return not dtype.is_nested() and dtype != pl.Null
-    return dtype.is_numeric() if wanted in (pl.Int64, pl.Float64) else dtype == wanted
+    return dtype.is_numeric() if expected in (pl.Int64, pl.Float64) else dtype == expected
 
 
 def _fill(card: Scorecard, folder: Path) -> None:
@@ -569,7 +569,7 @@ def _hashable(value: Any) -> Any:
 COMPARISON_FILE = "comparison.json"
 COMPARISON = "evalengine comparison"
 FRAMES = ("differences", "flips")
-_KEPT = ("task", "dialect", "runs", "adjust", "test", "n", "directions", "notes", "warnings")
+_FIELDS = ("task", "dialect", "runs", "adjust", "test", "n", "directions", "notes", "warnings")
 
 
 def is_comparison(directory: str | Path) -> bool:
@@ -602,7 +602,7 @@ def save_comparison(comparison: Any, directory: str | Path, *, overwrite: bool =
         "format": 1,
         "verdict": comparison.verdict,
         "options": plain_options(comparison.options),
-        **{name: getattr(comparison, name) for name in (*_KEPT, "names", "cites")},
+        **{name: getattr(comparison, name) for name in (*_FIELDS, "names", "cites")},
     }
 
     def fill(fresh: Path) -> None:
@@ -628,7 +628,7 @@ def read_comparison(directory: str | Path) -> dict[str, Any]:
         frames = {name: pl.read_parquet(folder / f"{name}.parquet") for name in FRAMES}
         if record["kind"] != COMPARISON:
             raise KeyError("kind")
-        loaded = {name: record[name] for name in _KEPT}
+        loaded = {name: record[name] for name in _FIELDS}
         options = record["options"]
     except (OSError, pl.exceptions.PolarsError, msgspec.DecodeError, KeyError, TypeError) as error:
         raise ResultError(f"{folder} is not a whole comparison: {error}.") from error

@@ -89,7 +89,7 @@ def test_summaries_of_row_ranges_are_not_pickles(tmp_path: Path) -> None:
     assert loaded.ahead is not None
     assert loaded.ahead.equals(ahead)
     mark = tmp_path / "ran"
-    (home / shuffle._TOLD).write_bytes(pickle.dumps(_Planted(mark)))
+    (home / shuffle._SUMMARY).write_bytes(pickle.dumps(_Planted(mark)))
     with pytest.raises(msgspec.DecodeError):
         shuffle.load_summary(tmp_path, "predictions", 0)
     assert not mark.exists()

@@ -355,7 +355,7 @@ def test_without_footers_every_row_range_gets_all_files(
 ) -> None:
     in_buckets(monkeypatch, WIDE)
     pool = in_row_ranges(monkeypatch, 13)
-    monkeypatch.setattr(shuffle, "row_ends", lambda _: None)
+    monkeypatch.setattr(shuffle, "row_stops", lambda _: None)
     case = Case(boxes(9), {"metrics": ["mAP"]})  # three row ranges in three files
     same_as_in_memory(case, "detection", tmp_path, files=3, executor="processes")
     dealt = [call for name, call in pool.called if name == "shuffle_range"]

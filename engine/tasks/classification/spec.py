@@ -427,7 +427,7 @@ def bytes_on_disk(
     score = _SCORE + runs * 2 * (_RUN + weight)
     unit = _UNIT + _COLUMN * n_slices + weight
     unit += _FACTS * bool(needs & {"probabilities", "ranks"})
-    framed = _shows_datums(metrics, settings)
+    framed = _has_datum_frames(metrics, settings)
     return Bytes(unit + _FRAME_UNIT * framed, score + _FRAME_SCORE * framed)
 
 
@@ -436,7 +436,7 @@ _RUN = 8  # of a part's run, and of that of all parts
 _FRAME_UNIT, _FRAME_SCORE = 60, 30  # in frames of single datums, in addition to ids
 
 
-def _shows_datums(metrics: Sequence[Metric], settings: Settings) -> bool:
+def _has_datum_frames(metrics: Sequence[Metric], settings: Settings) -> bool:
     """Return True if frames show single datums: outcomes, sequences, and examples of cells."""
     examples = settings.examples_given and any("confusion" in metric.needs for metric in metrics)
     return examples or any(metric.frame in _OF_DATUMS for metric in metrics)
@@ -455,7 +455,7 @@ def part_things(tallies: Tallies, settings: Settings, metrics: Sequence[Metric])
     )
     scores = 0 if scored is None else len(scored)
     entries = things_of_part(tallies, bare, ScoredRows.narrowed(units, scored), scores=scores)
-    if _shows_datums(metrics, settings) or tallies.beside:
+    if _has_datum_frames(metrics, settings) or tallies.beside:
         scores = tallies.details or any(metric.frame == "label_errors" for metric in metrics)
         # Sequences are scored one by one, and single datums are assessed: both need the whole part.
         complete = tallies.beside or any(metric.frame == "per_datum" for metric in metrics)
