@@ -72,7 +72,7 @@ class Batches:
     def _begin(self) -> None:
         self._tables: dict[str, list[Batch]] = {}
         self._columns: dict[str, dict[str, pl.DataType]] = {}
-        self._held = self._written = self.datums = 0
+        self._bytes = self._written = self.datums = 0
         self._files = ExitStack()
         self._delete = weakref.finalize(self, self._files.close)
         self._home: Path | None = None
@@ -103,9 +103,9 @@ class Batches:
             self._tables.setdefault(name, []).append(Batch(rows, first))
             if rows.height:
                 self._add_columns(name, _filled(rows))
-            self._held += int(rows.estimated_size())
+            self._bytes += int(rows.estimated_size())
         self.datums += datums
-        if self._room is not None and self._held > self._room:
+        if self._room is not None and self._bytes > self._room:
             self._write()
 
     def extend(self, other: Batches, own: Collection[str] = (), text: Collection[str] = ()) -> None:
@@ -121,10 +121,10 @@ class Batches:
             for rows, first in list(batches):
                 frame = rows if isinstance(rows, pl.DataFrame) else rows.collect()
                 self._tables.setdefault(name, []).append(Batch(frame, first + shift))
-                self._held += int(frame.estimated_size())
+                self._bytes += int(frame.estimated_size())
             if name in other._columns:
                 self._add_columns(name, other._columns[name])
-            if self._room is not None and self._held > self._room:
+            if self._room is not None and self._bytes > self._room:
                 self._write()
         self.datums += other.datums
 
@@ -156,7 +156,7 @@ class Batches:
         Batches.__init__(self, state["room"], state["folder"])
         self._tables, self._columns = state["tables"], state["columns"]
         self.datums = state["datums"]
-        self._held = sum(
+        self._bytes = sum(
             int(rows.estimated_size())
             for batches in self._tables.values()
             for rows, _ in batches
@@ -227,7 +227,7 @@ class Batches:
         if self._home is None:
             from .outofcore.memory import scratch_folder
 
-            self._home = self._files.enter_context(scratch_folder(self._folder, self._held))
+            self._home = self._files.enter_context(scratch_folder(self._folder, self._bytes))
         home = self._home
         for name, batches in self._tables.items():
             in_memory = [one for one in batches if isinstance(one.rows, pl.DataFrame)]
@@ -245,7 +245,7 @@ class Batches:
             # Batches are in order: those in files are older.
             self._tables[name] = [*rest, Batch(pl.scan_ipc(path), 0)]
         self._written += 1
-        self._held = 0
+        self._bytes = 0
 
 
 def _filled(frame: pl.DataFrame) -> dict[str, pl.DataType]:

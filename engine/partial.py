@@ -45,7 +45,7 @@ from .run import add_own, card_of_tallies, messages_of, open_tables, unanswered
 from .schemas.contract import GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from .schemas.errors import InputError, OptionError, ResultError
 from .schemas.named import Named
-from .schemas.option_values import Encoder, HeldTable, make_options
+from .schemas.option_values import Encoder, TableObject, make_options
 from .schemas.options import FIELDS, Options
 from .schemas.tables import table_for
 from .schemas.wording import option
@@ -494,8 +494,8 @@ def plan(
                 code="option_unfit",
                 option=name,
             )
-    if isinstance(parsed.training, HeldTable) or isinstance(parsed.embedder, Encoder):
-        name = "training" if isinstance(parsed.training, HeldTable) else "embedder"
+    if isinstance(parsed.training, TableObject) or isinstance(parsed.embedder, Encoder):
+        name = "training" if isinstance(parsed.training, TableObject) else "embedder"
         raise OptionError(
             f"{name}: objects do not travel with tallies. Give a path or a name.",
             code="option_unfit",

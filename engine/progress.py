@@ -46,15 +46,15 @@ class _Counter:
     def __init__(self, tell: Progress, name: str, total: int, unit: str) -> None:
         self._tell, self._name, self._total, self._unit = tell, name, total, unit
         self._lock = threading.Lock()
-        self._done, self._told = 0, 0.0
+        self._done, self._reported = 0, 0.0
 
     def add(self, n: int = 1) -> None:
         with self._lock:
             self._done += n
             now = time.monotonic()
-            if now - self._told < _EVERY and self._done < self._total:
+            if now - self._reported < _EVERY and self._done < self._total:
                 return
-            self._told = now
+            self._reported = now
             self._tell(Step(self._name, self._done, self._total, self._unit))
 
 

@@ -417,9 +417,9 @@ class ObjectPlace:
                 self._copies[name] = _Copy(self, name, self.size_of(name))
             self._copies.move_to_end(name)
             # Drop the copies that were not used for longest; those in use stay until they are not.
-            total = sum(copy.held for copy in self._copies.values())
+            total = sum(copy.cached for copy in self._copies.values())
             while len(self._copies) > 1 and (total > self.room or len(self._copies) > _COPIES):
-                total -= self._copies.popitem(last=False)[1].held
+                total -= self._copies.popitem(last=False)[1].cached
             return self._copies[name]
 
     def ranges(self, name: str, starts: list[int], stops: list[int]) -> list[Any]:
@@ -524,11 +524,11 @@ class _Copy:
 
     Attributes:
         size: bytes of the object.
-        held: bytes that were fetched.
+        cached: bytes that were fetched.
     """
 
     def __init__(self, place: ObjectPlace, name: str, size: int) -> None:
-        self._place, self._name, self.size, self.held = place, name, size, 0
+        self._place, self._name, self.size, self.cached = place, name, size, 0
         self._file: Any = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115, closed with this
         finalize(self, self._file.close)
         self._file.truncate(size)
@@ -553,7 +553,7 @@ class _Copy:
                     self._file.seek(start)
                     self._file.write(part)
                     self._missing[block] = False
-                    self.held += len(part)
+                    self.cached += len(part)
 
     def read(self, begin: int, end: int) -> bytes:
         """Return a range."""

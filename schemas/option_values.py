@@ -237,7 +237,7 @@ class _ObjectValue:
         return f"{type(self).__name__}({self.name!r})"
 
 
-class HeldTable(_ObjectValue):
+class TableObject(_ObjectValue):
     """A table in memory; its ``digest`` is set once its content is read."""
 
     def __init__(self, option: str, name: str, value: Any = None, digest: str = "") -> None:
@@ -254,41 +254,41 @@ class HeldTable(_ObjectValue):
         return f"{self.name}, sha256 {self.digest[:12]}" if self.digest else self.name
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, HeldTable):
+        if not isinstance(other, TableObject):
             return False
         if self.digest or other.digest:  # a name only gives the number of rows
             return self.digest == other.digest
         return self.name == other.name
 
     def __hash__(self) -> int:
-        return hash(HeldTable)  # digests come later, and equal ones may have other names
+        return hash(TableObject)  # digests come later, and equal ones may have other names
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return HeldTable, (self._option, self.name, None, self.digest)
+        return TableObject, (self._option, self.name, None, self.digest)
 
 
-def as_table(option: str, given: Any) -> str | tuple[str, ...] | HeldTable:
+def as_table(option: str, given: Any) -> str | tuple[str, ...] | TableObject:
     """Normalise an option that is a table.
 
     Args:
         option: its name.
         given: a path, a glob, paths, or any table that ``score`` takes.
     """
-    if isinstance(given, HeldTable):
+    if isinstance(given, TableObject):
         return given
     if isinstance(given, (str, PathLike)):
         return fspath(given)
     if isinstance(given, (list, tuple)) and given and all(isinstance(one, str) for one in given):
         return given[0] if len(given) == 1 else tuple(given)
     if isinstance(given, Mapping) and "object" in given and {*given} <= {"object", "sha256"}:
-        return HeldTable(option, str(given["object"]), digest=str(given.get("sha256", "")))
+        return TableObject(option, str(given["object"]), digest=str(given.get("sha256", "")))
     kind = type(given)
     rows = (
         f" of {len(given):,} rows"
         if hasattr(given, "columns") and hasattr(given, "__len__")
         else ""
     )
-    return HeldTable(option, f"{kind.__module__.split('.')[0]}.{kind.__qualname__}{rows}", given)
+    return TableObject(option, f"{kind.__module__.split('.')[0]}.{kind.__qualname__}{rows}", given)
 
 
 # Embedders: an endpoint, or a user's object, that converts texts to vectors.

@@ -25,7 +25,7 @@ def _begun(kind: str, ctx: click.Context, param: click.Parameter, begun: str) ->
     before, comma, piece = begun.rpartition(",")
     return [
         before + comma + one
-        for one in dict.fromkeys(_KNOWN[kind](ctx))
+        for one in dict.fromkeys(_CANDIDATES[kind](ctx))
         if one.casefold().startswith(piece.casefold())
     ]
 
@@ -89,7 +89,7 @@ def demos() -> dict[str, str]:
     return lines
 
 
-_KNOWN: dict[str, Callable[[click.Context], Iterable[str]]] = {
+_CANDIDATES: dict[str, Callable[[click.Context], Iterable[str]]] = {
     "task": _tasks,
     "task of help": _help,
     "dialect": _dialects,

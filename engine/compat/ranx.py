@@ -124,14 +124,14 @@ class Results:
 
     def to_dict(self) -> dict[Any, dict[Any, Any]]:
         """Query to document to number: ascending queries, descending numbers."""
-        rows = self._ordered().with_columns(self._shown_score())
+        rows = self._ordered().with_columns(self._displayed_score())
         result: dict[Any, dict[Any, Any]] = {q_id: {} for q_id in self.get_query_ids()}
         parts = rows.group_by("query_id", maintain_order=True).agg("doc_id", "score")
         for query, documents, scores in parts.iter_rows():
             result[query] = dict(zip(documents, scores, strict=True))
         return result
 
-    def _shown_score(self) -> pl.Expr:
+    def _displayed_score(self) -> pl.Expr:
         """The numbers as users see them."""
         return pl.col("score")
 
@@ -142,7 +142,7 @@ class Results:
     def to_dataframe(self) -> Any:
         """A pandas DataFrame of ``q_id, doc_id, score``."""
         rows = self._ordered().select(
-            pl.col("query_id").alias("q_id"), "doc_id", self._shown_score()
+            pl.col("query_id").alias("q_id"), "doc_id", self._displayed_score()
         )
         return import_module("pandas").DataFrame(rows.to_dict(as_series=False))
 
@@ -158,7 +158,7 @@ class Results:
             InputError: the file cannot be written, or ids that TREC lines cannot contain.
         """
         target, file_kind = Path(path), _kind(path, kind)
-        rows = self._ordered().with_columns(self._shown_score())
+        rows = self._ordered().with_columns(self._displayed_score())
 
         def write(file: IO[bytes]) -> None:
             if file_kind == "parquet":
@@ -299,7 +299,7 @@ class Qrels(Results):
         less = rel_lvl - 1
         self._take(self.rows.with_columns(pl.col("score") - less), self._bare)
 
-    def _shown_score(self) -> pl.Expr:
+    def _displayed_score(self) -> pl.Expr:
         score = self.rows["score"]
         integral = bool((score == score.floor()).all())
         return pl.col("score").cast(pl.Int64) if integral else pl.col("score")
@@ -752,7 +752,7 @@ class Report:
         self.rounding_digits, self.show_percentages = rounding_digits, show_percentages
         self.stat_test = stat_test
 
-    def _shown(self, value: float) -> str:
+    def _formatted(self, value: float) -> str:
         digits = self.rounding_digits
         if self.show_percentages:
             return f"{round(value * 100, max(0, digits - 2)):.{max(0, digits - 2)}f}"
@@ -773,7 +773,7 @@ class Report:
         columns = [["#", *_LETTERS[: len(self.model_names)]], ["Model", *self.model_names]]
         for metric in self.metrics:
             cells = [
-                self._shown(self.results[model][metric])
+                self._formatted(self.results[model][metric])
                 + "".join(_RAISED[i] for i in self._beaten(model, metric))
                 for model in self.model_names
             ]
@@ -793,7 +793,7 @@ class Report:
             cells = [letter, latex_text(model)]
             for metric in self.metrics:
                 value = self.results[model][metric]
-                text = self._shown(value).replace("%", r"\%")
+                text = self._formatted(value).replace("%", r"\%")
                 if round(value, self.rounding_digits) == best[metric]:
                     text = rf"\textbf{{{text}}}"
                 above = "".join(_LETTERS[i] for i in self._beaten(model, metric))
@@ -1001,7 +1001,7 @@ def _votes(a: Array, b: Array) -> dict[str, int]:
 
 # ``fuse``: several runs into one.
 
-_KNOWN = {name: one for one in METHODS.values() for name in (one.name, *one.aliases)}
+_METHODS_BY_NAME = {name: one for one in METHODS.values() for name in (one.name, *one.aliases)}
 _PARAMS = {"k": "k", "weights": "weights", "gamma": "gamma", "phi": "persistence"}
 """Parameter of ranx's method -> name of the engine's option."""
 
@@ -1025,8 +1025,8 @@ def fuse(
     Raises:
         OptionError: an unknown method, normalisation or parameter.
     """
-    if method not in _KNOWN:
-        raise unknown("fusion method", method, tuple(_KNOWN))
+    if method not in _METHODS_BY_NAME:
+        raise unknown("fusion method", method, tuple(_METHODS_BY_NAME))
     options = dict(params or {})
     name = options.pop("name", method)
     odd = next((key for key in options if key not in _PARAMS), None)
@@ -1035,7 +1035,7 @@ def fuse(
     fused = fuse_runs(
         [run.rows for run in runs],
         method=method,
-        normalisation=norm.replace("_", "-") if norm and _KNOWN[method].scores else None,
+        normalisation=norm.replace("_", "-") if norm and _METHODS_BY_NAME[method].scores else None,
         **{_PARAMS[key]: value for key, value in options.items()},
     )
     return Run.from_df(fused, "query_id", "doc_id", "score", name)

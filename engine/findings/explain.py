@@ -18,7 +18,7 @@ from ..ingest.opening import Tables
 from ..ingest.problems import count_of
 from ..ingest.rules.columns import describe_columns
 from ..report.tables import by_title
-from ..report.text import number as shown
+from ..report.text import number as formatted
 from ..run import card_of_run, is_scored, refuse_tables, tallied_of
 from ..schemas.errors import EvalengineError, OptionError, ResultError, invalid
 from ..schemas.options import Options
@@ -180,12 +180,12 @@ def _what(card: Scorecard, row: dict[str, Any]) -> Iterator[str]:
         for key in KEYS[1:]
         if row[key] is not None and key != "parameters"
     ]
-    value = "undefined" if row["value"] is None else f"{shown(row['value'])} ({row['value']!r})"
+    value = "undefined" if row["value"] is None else f"{formatted(row['value'])} ({row['value']!r})"
     yield f"{row['metric']}{' [' + ', '.join(at) + ']' if at else ''} = {value}"
     if row["reason"]:
         yield _line("because", row["reason"])
     if row["lower"] is not None:
-        yield _line("interval", f"{shown(row['lower'])} to {shown(row['upper'])}")
+        yield _line("interval", f"{formatted(row['lower'])} to {formatted(row['upper'])}")
     if row["support"] is not None:
         scored = "" if row["scored"] is None else f", {row['scored']:,} of them scored"
         yield _line("rests on", f"{row['support']:,} (support){scored}")
@@ -249,7 +249,7 @@ def _rows(
         lower = metrics.get(card.task, row["metric"]).better == "lower"
         few = values.sort("value", "datum_id", descending=[lower, False]).head(_FEW)
         examples = (
-            f"{one} {shown(value)}" for one, value in few.select("datum_id", "value").rows()
+            f"{one} {formatted(value)}" for one, value in few.select("datum_id", "value").rows()
         )
         yield _line("worst", "; ".join(examples))
     elif tallied is not None and row["label_value"] is None:
@@ -292,7 +292,7 @@ def _of_outcomes(
     surest = wrong.drop_nulls("score").sort("score", "datum_id", descending=[True, False])
     if surest.height:
         examples = (
-            f"{one['datum_id']} {one['outcome']} {one['label_value']} {shown(one['score'])}"
+            f"{one['datum_id']} {one['outcome']} {one['label_value']} {formatted(one['score'])}"
             for one in surest.head(_FEW).iter_rows(named=True)
         )
         yield _line("surest", f"of the errors: {'; '.join(examples)}")
@@ -319,5 +319,5 @@ def _limits(tables: Tables, row: dict[str, Any], options: Options) -> Iterator[s
             more = "" if bound != "at least" else " as far as was tried; other choices may move it"
             yield _line("moves", f"not at all by {limit}{more}")
         else:
-            range_text = f"{shown(one['lowest'])} to {shown(one['highest'])} by {limit}"
+            range_text = f"{formatted(one['lowest'])} to {formatted(one['highest'])} by {limit}"
             yield _line("moves", f"{range_text} ({bound})")

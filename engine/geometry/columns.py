@@ -167,7 +167,7 @@ class Place(msgspec.Struct, frozen=True, eq=False):
         bad = np.flatnonzero(wrong)
         if not bad.size:
             return
-        examples = [self._shown(int(i), value_of) for i in bad[:N_EXAMPLES]]
+        examples = [self._example(int(i), value_of) for i in bad[:N_EXAMPLES]]
         rows = "row" if bad.size == 1 else "rows"
         numbers = [self.row(int(i)) for i in bad[:N_EXAMPLES]]
         first = f"first (rows count from 0): {'; '.join(examples)}. {hint}"
@@ -181,7 +181,7 @@ class Place(msgspec.Struct, frozen=True, eq=False):
             f"{start}{message}", code=code, side=self.side, column=self.column, **facts
         )
 
-    def _shown(self, index: int, value_of: Callable[[int], Any] | None) -> str:
+    def _example(self, index: int, value_of: Callable[[int], Any] | None) -> str:
         name = self.named(index)
         if value_of is None:
             return name

@@ -88,7 +88,7 @@ class Check:
         self.schema = frame.schema
         self.side, self.selects = table.side, table.filtered
         self.task = table.task
-        self.key, self._known = table.key, table.columns
+        self.key, self._declared = table.key, table.columns
         self.datum, self.unit = table.datum, table.unit[0]
         self.several = table.multilabel_key or None
         self.columns = [column for column in table.columns if column.name in self.schema]
@@ -273,7 +273,7 @@ class Check:
         )
 
     def _way_out(self, names: list[str]) -> str:
-        others = [one.name for one in self._known if one.repeats and one.name not in names]
+        others = [one.name for one in self._declared if one.repeats and one.name not in names]
         if others:
             return f" Rows that repeat on purpose have a column {' or '.join(others)}."
         if self.side == TABLE and self.datum in names:

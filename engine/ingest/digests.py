@@ -16,7 +16,7 @@ from ..geometry.columns import text_bytes
 from ..kernels.datums import add_floats, add_integers, hash_bytes, hash_lists, sum_rows
 from ..schemas.arrays import Array
 from ..schemas.contract import LABELS, ROW
-from ..schemas.option_values import HeldTable
+from ..schemas.option_values import TableObject
 from ..schemas.options import TABLE_OPTIONS, Options
 
 UNKNOWN = ""
@@ -50,7 +50,7 @@ def option_digests(options: Options) -> Digests:
 
 def _of_option(value: Any) -> str | None:
     """Return the digest of a table or of files; None for other values."""
-    if isinstance(value, HeldTable):
+    if isinstance(value, TableObject):
         return value.digest[: _BITS // 4]
     paths = [value] if isinstance(value, (str, Path)) else value
     if isinstance(paths, (list, tuple)) and paths:

@@ -402,7 +402,8 @@ class Source(msgspec.Struct):
         evidence: reason for this format, if another one has similar lines.
         pixels: whether corners are 1-based pixels, the last included: ``yes``, ``as truths`` (if
             those of the ground truths are), or empty for edges.
-        held: memory size of columns in bytes, if known; the name of a text's columns is empty.
+        footprints: memory size of columns in bytes, if known; the name of a text's columns is
+            empty.
         images: ``image_id``, ``sequence`` and ``frame`` of video frames, if described.
         classes: columns to the names of their class numbers; None if not looked up.
         missing: canonical names of columns to the texts in them that were read as missing values.
@@ -427,7 +428,7 @@ class Source(msgspec.Struct):
     images: pl.DataFrame | None = None
     evidence: str = ""
     pixels: str = ""
-    held: dict[str, MemorySize] = {}
+    footprints: dict[str, MemorySize] = {}
     missing: dict[str, list[str]] = msgspec.field(default_factory=dict)
     classes: dict[str, tuple[str, ...]] | None = None
     task: str = ""

@@ -401,7 +401,7 @@ class _Fit(msgspec.Struct, eq=False):
     task: str
     here: set[str]
     there: set[str]
-    known: frozenset[str]
+    all_names: frozenset[str]
     like: frozenset[str]
     complete: bool
     refuted: set[str]
@@ -464,11 +464,11 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
     measured = _measured(inputs, filled, options)
     fits = [_fit(task, filled, inputs, options, measured) for task in tables.task_names()]
     for refuted in (fit.refuted for fit in fits if fit.refuted):
-        if any(fit.complete and fit.here and refuted <= fit.known for fit in fits):
+        if any(fit.complete and fit.here and refuted <= fit.all_names for fit in fits):
             continue  # a task that reads all of these
         # The predictions are missing columns of the other task; its contract gives the best
         # message.
-        meant = [fit.task for fit in fits if fit.there and refuted & fit.known and not fit.here]
+        meant = [fit.task for fit in fits if fit.there and refuted & fit.all_names and not fit.here]
         if len(meant) == 1:
             return meant[0]
     modest = {
@@ -494,7 +494,7 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
             for fit in fits
             if left
             and fit.task not in modest
-            and fit.there - left[0].known - left[0].like
+            and fit.there - left[0].all_names - left[0].like
             and not _stays(left[0], fit)
             and not (shares(left[0], fit) and fit in fitting and fit not in chosen)
             and not _reads(left[0], fit, filled, inputs)
@@ -594,7 +594,7 @@ def _sentences(labelled: str, inputs: Inputs, options: Options) -> dict[str, tup
                 name = _first(find, column)
                 if to and name and (task != "text" or to in table.signs):
                     texts_of[name] = to, task == "text"
-        sizes = inputs.sources[role].held
+        sizes = inputs.sources[role].footprints
         # Texts beyond the limit are refused later; reading them here would take their memory.
         long = any(name in sizes and sizes[name].cell for name in texts_of)
         if not texts_of or long or any(find.schema[name] != pl.String for name in texts_of):
@@ -931,7 +931,7 @@ def _gives_way(fit: _Fit, other: _Fit) -> bool:
     """Return whether another task explains all signs of this one, and more."""
     if _stays(fit, other) or _stays(other, fit):
         return bool(fit.guest)
-    return fit.here <= other.known and not other.here <= fit.known
+    return fit.here <= other.all_names and not other.here <= fit.all_names
 
 
 def _stays(fit: _Fit, guest: _Fit) -> bool:
@@ -1118,7 +1118,7 @@ def like_data(name: str) -> bool:
 
 
 def _may_measure(
-    task: str, gaps: _Gaps, n_known: int, free: dict[str, list[str]], inputs: Inputs
+    task: str, gaps: _Gaps, n_columns: int, free: dict[str, list[str]], inputs: Inputs
 ) -> bool:
     """Return whether a task is of measured numbers, and unknown columns are floats for all gaps."""
     if not all(tables.contracts(task)[role].measured for role in free):

@@ -34,7 +34,7 @@ from ..schemas.contract import (
 )
 from ..schemas.contract import REGIONS as COLUMN
 from ..schemas.errors import N_NAMES, InputError
-from ..schemas.option_values import HeldTable
+from ..schemas.option_values import TableObject
 from ..schemas.options import Options
 from ..schemas.tables import contracts, table_for
 from ..schemas.wording import option, sql_name
@@ -161,7 +161,7 @@ def with_regions(
 def _of_table(contract: Table, options: Options) -> pl.DataFrame:
     """Rows of the option ``regions``: datum and corners."""
     regions = options.regions
-    thing = regions.table if isinstance(regions, HeldTable) else regions
+    thing = regions.table if isinstance(regions, TableObject) else regions
     source = open_source(list(thing) if isinstance(thing, tuple) else thing)
     naming = _recognise(schema_of(source), contract, options)
     refuse(naming.problems, {REGION_TABLE: source.description})
@@ -899,7 +899,7 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
     for side in sides.values():
         side.naming = _naming(side, options)
     for side in sides.values():
-        sizes = side.source.held
+        sizes = side.source.footprints
         if sizes and (names := sorted(side.naming.used & sizes.keys())):
             refuse_expanding(inputs.room, map(sizes.__getitem__, names), side.source.description)
     again, labelled = set(), 0

@@ -11,7 +11,7 @@ import polars as pl
 
 from evalengine.schemas.contract import PREDICTIONS, TRAINING, Table
 from evalengine.schemas.errors import InputError
-from evalengine.schemas.option_values import HeldTable
+from evalengine.schemas.option_values import TableObject
 from evalengine.schemas.options import Options
 from evalengine.schemas.tables import contracts
 from evalengine.schemas.wording import option
@@ -87,7 +87,7 @@ def read_steps(contract: Table, options: Options, side: Naming) -> Steps:
         side: receives the table's notes.
     """
     training = options.training
-    thing = training.table if isinstance(training, HeldTable) else training
+    thing = training.table if isinstance(training, TableObject) else training
     source = open_source(list(thing) if isinstance(thing, tuple) else thing)
     schema = schema_of(source)
     naming = recognise(schema, contract, options.columns)
@@ -108,7 +108,7 @@ def read_steps(contract: Table, options: Options, side: Naming) -> Steps:
     else:
         rows = _timed(rows, by, source.description)
     rows = rows.sort(order, maintain_order=True)
-    if isinstance(training, HeldTable):
+    if isinstance(training, TableObject):
         training.digest = digest_of(rows)
     season = options.seasonality or 1
     value = rows["target"].to_numpy()

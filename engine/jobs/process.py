@@ -58,7 +58,7 @@ class Holder(msgspec.Struct, frozen=True):
 
 @contextmanager
 def locked(
-    folder: Path, job: str, *, wait: float = 0.0, tell: Callable[[str], None] = lambda said: None
+    folder: Path, job: str, *, wait: float = 0.0, tell: Callable[[str], None] = lambda message: None
 ) -> Iterator[None]:
     """Lock a folder of results.
 
@@ -173,12 +173,12 @@ class Stopped(BaseException):
 class _State:
     """Signals of this process, as far as a run looks at them."""
 
-    held = 0
+    n_locks = 0
     pending: int | None = None
 
 
 def _handle(number: int, frame: FrameType | None) -> None:
-    if _State.held:
+    if _State.n_locks:
         _State.pending = number
     else:
         raise Stopped(number)
@@ -208,12 +208,12 @@ def stoppable() -> Iterator[None]:
 @contextmanager
 def deferred_signals() -> Iterator[None]:
     """Defer signals until the end of this context."""
-    _State.held += 1
+    _State.n_locks += 1
     try:
         yield
     finally:
-        _State.held -= 1
-        if not _State.held and _State.pending is not None:
+        _State.n_locks -= 1
+        if not _State.n_locks and _State.pending is not None:
             number, _State.pending = _State.pending, None
             raise Stopped(number)
 

@@ -909,24 +909,24 @@ def intervals(run: Numbers, base: Numbers | None, want: Want) -> list[Chart]:
     every = rows.rows(named=True)
     # One axis has only numbers of the same magnitude as the first one.
     small = [max(map(abs, _defined((row["lower"], row["upper"])))) <= 1 for row in every]
-    rows_shown = [row for row, one in zip(every, small, strict=True) if one == small[0]][:BARS]
+    displayed = [row for row, one in zip(every, small, strict=True) if one == small[0]][:BARS]
     result = []
-    if rows_shown:
+    if displayed:
         baseline_rows = [
             None if base is None else same_number(want.of_key(base.metrics), row)
-            for row in rows_shown
+            for row in displayed
         ]
         before = [
             row["value"][0] if row is not None and row.height else None for row in baseline_rows
         ]
         bars = [
             Bar(title_of(row), row["value"], row["lower"], row["upper"], row["support"], earlier)
-            for row, earlier in zip(rows_shown, before, strict=True)
+            for row, earlier in zip(displayed, before, strict=True)
         ]
         values = _defined(
             end for bar in bars for end in (bar.value, bar.low, bar.high, bar.baseline)
         )
-        left = len(every) - len(rows_shown)
+        left = len(every) - len(displayed)
         note = f"{left:,} more with intervals: {getting('metrics')}" if left else ""
         axis = _around("value", values)
         result = [bar_chart("intervals", want.titled("Numbers with intervals"), axis, bars, note)]

@@ -598,8 +598,8 @@ def _read_image(image: Any, shape: tuple[int, int]) -> Array:
             colours[index] = colour[:3]
         indices = image.read(1, out_shape=shape, resampling=Resampling.nearest)
         return np.ascontiguousarray(colours[indices].transpose(2, 0, 1))
-    bands_shown = [i + 1 for i, kind in enumerate(kinds) if kind != ColorInterp.alpha]
-    bands = bands_shown[:3] if len(bands_shown) >= 3 else bands_shown[:1]
+    bands_drawn = [i + 1 for i, kind in enumerate(kinds) if kind != ColorInterp.alpha]
+    bands = bands_drawn[:3] if len(bands_drawn) >= 3 else bands_drawn[:1]
     if not bands:
         raise ValueError("no band but transparency")
     pixels = image.read(bands, out_shape=(len(bands), *shape), resampling=Resampling.average)

@@ -378,9 +378,9 @@ class _Fitted:
         table = Grid_(box=None, show_edge=False, pad_edge=False, header_style="bold")
         for name, width in zip(grid.names, named, strict=True):
             table.add_column(plain(name), no_wrap=True, overflow="ellipsis", width=width)
-        shown_columns = [*zip(titles[:fitting], widths[:fitting], strict=True)]
+        displayed = [*zip(titles[:fitting], widths[:fitting], strict=True)]
         for title, width in [
-            *shown_columns,
+            *displayed,
             *([("support", support_width - 2)] if support_width else []),
         ]:
             table.add_column(title, justify="right", overflow="fold", width=width)

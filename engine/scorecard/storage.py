@@ -20,7 +20,7 @@ from ..exports import makers
 from ..forked import refuse_cut_off
 from ..report.provenance import command
 from ..schemas.errors import OptionError, ResultError, ScratchError, WriteError
-from ..schemas.option_values import Encoder, HeldTable, make_options
+from ..schemas.option_values import Encoder, TableObject, make_options
 from ..schemas.options import FIELDS, Options
 from ..schemas.results import FRAMES as results_FRAMES
 from ..schemas.results import Finding, Schema
@@ -528,7 +528,7 @@ def plain_options(options: Options) -> dict[str, Any]:
     if isinstance(options.embedder, Encoder):
         plain["embedder"] = {"object": options.embedder.name}
     for name in ("training", "human"):
-        if isinstance(table := plain[name], HeldTable):
+        if isinstance(table := plain[name], TableObject):
             plain[name] = {"object": table.name, "sha256": table.digest}
     # JSON has neither NaN nor infinity, the usual upper end of the last range.
     if options.zero_division is not None and math.isnan(options.zero_division):

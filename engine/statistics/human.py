@@ -22,7 +22,7 @@ from ..ingest.training import digest_of
 from ..schemas.arrays import Array
 from ..schemas.contract import HUMAN
 from ..schemas.errors import InputError
-from ..schemas.option_values import LEVEL, HeldTable, level_of
+from ..schemas.option_values import LEVEL, TableObject, level_of
 from ..schemas.options import Options
 from ..schemas.results import Finding, frame_schema, in_schema
 from ..schemas.tables import contracts
@@ -556,7 +556,7 @@ def read_labels(
         InputError: columns, ids, values or weights that cannot be used, or a label in two rows.
     """
     human = options.human
-    thing = human.table if isinstance(human, HeldTable) else human
+    thing = human.table if isinstance(human, TableObject) else human
     source = open_source(list(thing) if isinstance(thing, tuple) else thing)
     before = f"human ({source.description})"
     schema = {
@@ -567,7 +567,7 @@ def read_labels(
     refuse(naming.problems, {HUMAN: source.description})
     raw = source.frame.with_columns(cs.boolean().cast(pl.Float64)).collect()
     rows = raw.select(list(naming.exprs.values()))
-    if isinstance(human, HeldTable):
+    if isinstance(human, TableObject):
         human.digest = digest_of(rows)
     if (rows.schema["datum_id"] == pl.String) != (ids == pl.String):
         raise InputError(

@@ -213,7 +213,7 @@ Cuts = Mapping[str, set[int | None]]
 
 
 @stored_as("bucket.datums/1")
-class ShownDatums(msgspec.Struct, frozen=True):
+class DisplayedDatums(msgspec.Struct, frozen=True):
     """The datums of a part in display order, which is that of its rows.
 
     Attributes:
@@ -305,14 +305,14 @@ def _one_metric(stats: Stats, need: str, places: tuple[int, int, int], rows: sli
     return msgspec.structs.replace(stats, columns={need: (few,)}).take(rows)
 
 
-def _key(datums: ShownDatums) -> pl.Series:
+def _key(datums: DisplayedDatums) -> pl.Series:
     """Return the primary sort key of datums: rows, unknown ones last."""
     if datums.row is None:
         return pl.Series("key", np.zeros(len(datums.id), np.int64))
     return pl.Series("key", np.where(datums.row < 0, np.iinfo(np.int64).max, datums.row))
 
 
-def _ranges(parts: Sequence[ShownDatums], most: int) -> list[tuple[slice, ...]]:
+def _ranges(parts: Sequence[DisplayedDatums], most: int) -> list[tuple[slice, ...]]:
     """Split the datums of each part into ranges that are displayed together.
 
     Args:

@@ -16,7 +16,7 @@ from ..tallies import stored
 from ..tallies.counts import CountsView
 from ..tallies.datums import Datums, Labels
 from ..tallies.merging import merge_datums, merge_labels, merged_present, merged_seconds
-from ..tallies.stats import Cuts, ShownDatums, Stats, few_datums, merge_stats, single_datums
+from ..tallies.stats import Cuts, DisplayedDatums, Stats, few_datums, merge_stats, single_datums
 from ..tallies.stored import FRAME_DATA, ROWS, Part, Place, parts_of, things_of_part
 from ..tallies.tables import Codes, InFiles, codes_of, merged
 from .contents import ROWS as MAX_ROWS
@@ -179,7 +179,7 @@ def counts_in_parts(
     def things(tallies: Any, settings: Any, metrics: Any) -> dict[str, Any]:
         n = len(tallies.datums)
         rows = msgspec.structs.replace(tallies, datums=Datums(None, pl.DataFrame(), None, n))
-        seen = ShownDatums(tallies.datums.id, None)
+        seen = DisplayedDatums(tallies.datums.id, None)
         bare = msgspec.structs.replace(
             tallies,
             stats=tallies.stats.bare(),

@@ -20,8 +20,8 @@ from ..tallies.registry import stored_as
 from ..tallies.stats import (
     Column,
     Cuts,
+    DisplayedDatums,
     Fill,
-    ShownDatums,
     Stats,
     StatsView,
     common_stats,
@@ -290,7 +290,7 @@ def part_things(tallies: StatsTallies, settings: Any, metrics: Any) -> dict[str,
     ids, row = tallies.datums.ids, tallies.row
     if ids is None:
         ids = tallies.datums.id if row is None else pl.Series("datum_id", row)
-    frame_data = ShownDatums(ids[every], None if row is None else row[every])
+    frame_data = DisplayedDatums(ids[every], None if row is None else row[every])
     return things_of_part(tallies, bare, stats, order) | {FRAME_DATA: frame_data}
 
 

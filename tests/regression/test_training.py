@@ -12,7 +12,7 @@ from refusals import noted, refused
 
 import evalengine as ee
 from evalengine.schemas.errors import InputError
-from evalengine.schemas.option_values import HeldTable, as_table
+from evalengine.schemas.option_values import TableObject, as_table
 
 ROWS = pl.DataFrame({"prediction": [1.5], "target": [4.5]})
 DAYS = [date(2024, month, 1) for month in range(1, 13)]
@@ -126,7 +126,7 @@ def test_runs_with_other_training_are_not_compared(tmp_path: Path) -> None:
     old = ee.load(tmp_path / "one").options.training
     assert (old.name, len(old.digest)) == ("polars.DataFrame of 12 rows", 64)
     assert (
-        as_table("training", {"object": old.name}) == HeldTable("training", old.name) != old
+        as_table("training", {"object": old.name}) == TableObject("training", old.name) != old
     )  # as saved without digests
 
 

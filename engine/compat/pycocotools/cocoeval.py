@@ -164,18 +164,18 @@ class EvaluatedSides(msgspec.Struct, frozen=True):
         results: rows of the results.
         truths: rows of the ground truths.
         batch: both, encoded.
-        shown: shapes of both sides, per row.
+        geometry: shapes of both sides, per row.
     """
 
     results: Chosen
     truths: Chosen
     batch: Batch
-    shown: tuple[Any, Any]
+    geometry: tuple[Any, Any]
 
     @property
     def shapes(self) -> tuple[Shapes, Shapes]:
         """Shapes of both sides, per row."""
-        return self.shown[0].shapes, self.shown[1].shapes
+        return self.geometry[0].shapes, self.geometry[1].shapes
 
 
 def choose(

@@ -523,7 +523,7 @@ class _Ratios:
                 if (average is not None or label in set(labels))
                 and value != self.values[metric, average, label]
             }
-        self.asked, self.dtype = labels, both.dtype
+        self.requested, self.dtype = labels, both.dtype
 
     def _read(self, answers: Answers) -> None:
         columns = ("metric", "average", "label_value", "value", "support")
@@ -535,11 +535,11 @@ class _Ratios:
         """A number, or of no average an array [L]."""
         if average is not None:
             return _float(self.values[metric, average, None])
-        return np.array([_float(self.values[metric, None, one]) for one in self.asked])
+        return np.array([_float(self.values[metric, None, one]) for one in self.requested])
 
     def support(self) -> Array:
         """Rows or weights of each label, [L]."""
-        return np.array([self.supports[label] for label in self.asked], self.dtype)
+        return np.array([self.supports[label] for label in self.requested], self.dtype)
 
 
 def _float(value: float | None) -> float:

@@ -105,7 +105,10 @@ class Look(msgspec.Struct):
                 return
 
     def mostly(
-        self, says: Callable[[str, bytes], bool], *suffixes: str, kept: Callable[[str], bool] = bool
+        self,
+        says: Callable[[str, bytes], bool],
+        *suffixes: str,
+        selects: Callable[[str], bool] = bool,
     ) -> bool:
         """Return whether at least half of the first non-empty files are of a format.
 
@@ -113,9 +116,9 @@ class Look(msgspec.Struct):
 
         Args:
             says: takes the name and the first bytes of a file.
-            kept: names of files that count.
+            selects: names of files that count.
         """
-        fits = [says(name, head) for name, head in self.heads(*suffixes) if kept(name)]
+        fits = [says(name, head) for name, head in self.heads(*suffixes) if selects(name)]
         return bool(fits) and 2 * sum(fits) >= len(fits)
 
     def relative(self, file: str) -> str:

@@ -378,7 +378,7 @@ def _detect(look: Look) -> bool:
     """A data set's YAML, or text files whose first lines are all those of labels."""
     if look.of(*YAML) and description(look) is not None:
         return True
-    return look.mostly(lambda name, head: is_label(head), ".txt", kept=may_be_label)
+    return look.mostly(lambda name, head: is_label(head), ".txt", selects=may_be_label)
 
 
 def _read(look: Look) -> Source:
@@ -493,7 +493,7 @@ class _Lines(msgspec.Struct):
             raise self.broken(
                 first_bare,
                 f"no confidence, and {int(scored.sum()):,} other lines have one:"
-                f" {self._shown(first_bare)}",
+                f" {self._quoted(first_bare)}",
                 "Write it on every line, or on none.",
             )
         bare = frame["polygon"].null_count()
@@ -528,7 +528,7 @@ class _Lines(msgspec.Struct):
             worst = int(at[np.argmax(last)])
             raise self.broken(
                 worst,
-                f"{self._shown(worst)}: {message}",
+                f"{self._quoted(worst)}: {message}",
                 "Write the confidence last, as Ultralytics does (awk '{print $1, $3, $4, $5, $6,"
                 " $2}' for each file), or clip the boxes to the image.",
             )
@@ -544,7 +544,7 @@ class _Lines(msgspec.Struct):
         message = (
             f"{out.size:,} of {count_of(len(at), 'box', 'boxes')} have their centre outside the"
             f" image, and are scored as they are; first in {self.files[self.file[first]]}, line"
-            f" {int(self.number[first])}: {self._shown(first)}."
+            f" {int(self.number[first])}: {self._quoted(first)}."
         )
         return (Note("centres_outside", message, int(out.size)),)
 
@@ -553,7 +553,7 @@ class _Lines(msgspec.Struct):
         if count < 4:
             raise self.broken(
                 int(at[0]),
-                f"{count + 1} fields: {self._shown(int(at[0]))}",
+                f"{count + 1} fields: {self._quoted(int(at[0]))}",
                 "An object is a class number and a box (cx cy w h) or a polygon (x y, three times"
                 " or more). A file without labels belongs elsewhere.",
             )
@@ -569,7 +569,7 @@ class _Lines(msgspec.Struct):
                         raise self.broken(
                             i,
                             f"{word.decode('utf-8', 'replace')!r} is not a number:"
-                            f" {self._shown(i)}",
+                            f" {self._quoted(i)}",
                             "Correct the line, or move the file away if it has no labels.",
                         ) from None
             raise
@@ -589,9 +589,9 @@ class _Lines(msgspec.Struct):
         if wrong.any():
             first = int(at[np.argmax(wrong)])
             many = f" ({int(wrong.sum()):,} such lines)" if wrong.sum() > 1 else ""
-            raise self.broken(first, f"{message}: {self._shown(first)}{many}", repair)
+            raise self.broken(first, f"{message}: {self._quoted(first)}{many}", repair)
 
-    def _shown(self, i: int) -> str:
+    def _quoted(self, i: int) -> str:
         return quoted([field.decode("utf-8", "replace") for field in self.fields[i]])
 
     def _objects(self, at: Array, numbers: Array, points: tuple[int, int]) -> pl.DataFrame:

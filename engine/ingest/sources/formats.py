@@ -301,7 +301,7 @@ NAMES = {
     "conll": "CoNLL",
     "raster": "a label map",
 }
-_KNOWN = (
+_READABLE = (
     "Parquet, Arrow IPC (feather), CSV, TSV, JSON Lines, JSON, runs and qrels as TREC has them,"
     " tags as CoNLL has them, and label maps of segmentation (PNG, TIFF, BMP, GIF, PGM)"
 )
@@ -456,7 +456,7 @@ def _text_format(path: str, head: bytes) -> str:
     if b"\x00" not in head and (b"," in line or b"\t" in line or b";" in line):
         return "csv"
     raise ReadError(
-        f"{path}: of no known format. Readable are {_KNOWN}; give the file the extension of its"
+        f"{path}: of no known format. Readable are {_READABLE}; give the file the extension of its"
         " format if it is one of these.",
         code="format_unknown",
         file=str(path),

@@ -388,7 +388,7 @@ _BOXES = "a table of datum_id, label_value, xmin, ymin, xmax, ymax (and score), 
 _TEXTS = "a table of datum_id and text"
 _SAMPLES = "a table with a row per sample, an id, and a column per metric, to be scored with"
 _SAMPLES += f" {option('task', 'values')}"
-_KNOWN = (
+_READABLE = (
     (
         "GeoJSON",
         rb'^\{[^{}]{0,200}?"type"\s*:\s*"(FeatureCollection|Feature)"',
@@ -465,7 +465,7 @@ def foreign(head: bytes, name: str = "") -> str | None:
             "is XML, and neither an annotation of Pascal VOC (<annotation>) nor of CVAT"
             " (<annotations> with images or tracks). Bring one of these, or a table."
         )
-    formats = [(title, way) for title, mark, way in _KNOWN if re.match(mark, start, re.DOTALL)]
+    formats = [(title, way) for title, mark, way in _READABLE if re.match(mark, start, re.DOTALL)]
     formats += [named for end, named in _NAMED.items() if name.lower().endswith(end)]
     if name.lower().endswith(".txt") and _sentences(start):
         return f"has lines of text and no columns. Bring {_TEXTS}."

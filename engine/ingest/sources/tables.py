@@ -198,7 +198,7 @@ def _open_paths(
         source = open_label_map_files(files, description)
         source.notes = tuple(note_unread(files) if all(map(os.path.isdir, paths)) else ())
         return source
-    source = Source(pl.LazyFrame(), description, format_, tuple(files), held=footprints)
+    source = Source(pl.LazyFrame(), description, format_, tuple(files), footprints=footprints)
     if len(files) > 1 or files != paths:
         source.partitions = partitions_of(files, description)
     try:

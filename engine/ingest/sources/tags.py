@@ -69,7 +69,7 @@ class _Reading(msgspec.Struct, frozen=True):
         type_of: returns the type in a tag.
         class_of: returns the class of a tag's prefix.
         spelled: whether tags that are not well spelled are refused.
-        known: prefixes that are known; others are read, with a warning; empty for all.
+        prefixes: prefixes that are known; others are read, with a warning; empty for all.
         opening: beginnings of tags that may begin an entity; empty for all.
     """
 
@@ -78,13 +78,13 @@ class _Reading(msgspec.Struct, frozen=True):
     type_of: Callable[[str], str] = lambda tag: tag[1:].split("-", maxsplit=1)[-1]
     class_of: Callable[[str], str] = lambda tag: tag[:1]
     spelled: bool = False
-    known: str = ""
+    prefixes: str = ""
     opening: tuple[str, ...] = ()
 
 
 _READINGS = {
     "standard": _Reading(class_of=lambda tag: tag[:1].translate(_READ_BY_ALL), spelled=True),
-    "seqeval": _Reading(known="OBIES"),
+    "seqeval": _Reading(prefixes="OBIES"),
     "nervaluate": _Reading(
         *_LOOSE,
         type_of=lambda tag: tag[2:],
@@ -212,7 +212,7 @@ def _read(tags: _Tags, reading: str, scheme: str | None, whose: str, ids: pl.Ser
         if wrong:
             why = f", which begins no entity in {reading}: only {' and '.join(rule.opening)} do."
             raise _unknown_tags(tags, wrong, why, whose, ids)
-    odd = [tags.names[i] for i in used if rule.known and letters[i] not in rule.known]
+    odd = [tags.names[i] for i in used if rule.prefixes and letters[i] not in rule.prefixes]
     return _Entities(*entities, values, odd)
 
 
@@ -321,7 +321,7 @@ def with_spans(
             results=None,
             format="tags",
             datums=None,
-            held={},
+            footprints={},
             notes=(),
             facts={**origin.facts, "tags": f"read as {options.scheme or reading}"},
         )
