@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from fresh import python
+from new_process import python
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork"),

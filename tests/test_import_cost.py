@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fresh import python
+from new_process import python
 
 HEAVY = ("polars", "numpy", "numba", "pyarrow", "rich", "msgspec", "shapely", "rasterio")
 

@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from fresh import python
+from new_process import python
 
 from evalengine.kernels import folder
 from evalengine.kernels.folder import cache_folder, distrusted

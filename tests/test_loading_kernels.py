@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fresh import python
+from new_process import python
 
 pytestmark = pytest.mark.slow
 CODE = """

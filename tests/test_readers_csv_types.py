@@ -8,9 +8,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from fresh import python
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from new_process import python
 from partitions.cases import in_buckets
 from polars.testing import assert_frame_equal
 from refusals import refused

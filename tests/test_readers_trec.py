@@ -14,7 +14,7 @@ import pytest
 import refusals
 from hypothesis import given
 from hypothesis import strategies as st
-from known import real_data
+from reference_data import real_data
 
 import evalengine as ee
 from evalengine.cli import main

@@ -13,8 +13,8 @@ from urllib.request import urlopen
 
 import polars as pl
 import pytest
-from fresh import python
 from loopback import FileServer
+from new_process import python
 from partitions.cases import FEW, in_buckets
 from refusals import refused
 from web_server import _Handler, web_server

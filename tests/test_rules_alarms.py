@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from known import real_data
+from reference_data import real_data
 
 import evalengine as ee
 from evalengine.cli import main

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 from fabricated import frame
-from known import real_data
+from reference_data import real_data
 from refusals import refused
 
 import evalengine as ee

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from fresh import python
 from msgspec import structs
+from new_process import python
 
 import evalengine as ee
 from evalengine import api, tasks

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 from click.testing import CliRunner
-from known import known_answers
 from merging.parts import Case
 from partitions.cases import in_buckets, same_as_in_memory
+from reference_data import known_answers
 from refusals import refused
 
 import evalengine as ee

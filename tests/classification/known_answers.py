@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from known import known_answers
+from reference_data import known_answers
 
 
 def by_name(*parts: str) -> dict[str, dict[str, Any]]:

@@ -15,12 +15,12 @@ from classification.rows import (
     score,
     two_tables,
 )
-from late import Late
+from lazy_imports import LazyModule
 from refusals import refused
 
 import evalengine as ee
 
-sklearn_metrics = Late("sklearn.metrics")
+sklearn_metrics = LazyModule("sklearn.metrics")
 
 SCORED = ["ROCAUC", "LogLoss"]
 

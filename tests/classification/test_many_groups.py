@@ -12,7 +12,7 @@ from classification.rows import matrix_tables, score
 from classification.strategies import modest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from late import Late
+from lazy_imports import LazyModule
 
 from evalengine.kernels.labels import HIT, OTHER
 from evalengine.kernels.scores import area_in_all, areas_onward, no_area
@@ -20,7 +20,7 @@ from evalengine.tallies.datums import in_turn
 from evalengine.tallies.ranked_points import first_of, largest_of, last_of, segment_of
 from evalengine.tallies.sorted_scores import Sorted, wins_of_groups
 
-sk = Late("sklearn.metrics")
+sk = LazyModule("sklearn.metrics")
 Array = np.ndarray[Any, Any]
 
 few = settings(modest, max_examples=1 + modest.max_examples // 4)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from late import Late
+from lazy_imports import LazyModule
 
 import evalengine as ee
 
-sk = Late("sklearn.metrics")
+sk = LazyModule("sklearn.metrics")
 rng = np.random.default_rng(5)
 N = 9_000
 HIT = rng.random(N) < 0.3

@@ -12,11 +12,11 @@ from classification.rows import score
 from classification.strategies import modest
 from hypothesis import given
 from hypothesis import strategies as st
-from late import Late
+from lazy_imports import LazyModule
 
 import evalengine as ee
 
-sk = Late("sklearn.metrics")
+sk = LazyModule("sklearn.metrics")
 Array = np.ndarray[Any, Any]
 
 

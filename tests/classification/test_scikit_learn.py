@@ -13,9 +13,9 @@ from classification.rows import label_values, matrix_tables, one_table, score, t
 from classification.strategies import modest
 from hypothesis import given
 from hypothesis import strategies as st
-from late import Late
+from lazy_imports import LazyModule
 
-sk = Late("sklearn.metrics")
+sk = LazyModule("sklearn.metrics")
 Array = np.ndarray[Any, Any]
 
 

@@ -21,7 +21,7 @@ import polars as pl
 import pytest
 from classification.rows import Sides, counts_by_cell, label_values, score
 from classification.valor_vectors import row_tables, service_vectors, tables
-from known import known_answers
+from reference_data import known_answers
 
 ROC_DIFFERS: dict[str, dict[str, float]] = {
     "cl_label_only_in_gt": {"cow": 0.5},

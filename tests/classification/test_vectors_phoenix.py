@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from known import known_answers
+from reference_data import known_answers
 
 import evalengine as ee
 

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from classification.known_answers import close, plain
 from classification.rows import Sides, counts_by_cell, curve, label_values, score
-from known import ANSWERS, known_answers
 from output_frames import of_slice
+from reference_data import ANSWERS, known_answers
 
 import evalengine as ee
 

@@ -20,7 +20,7 @@ from classification.valor_vectors import (
     service_vectors,
     why_not_core,
 )
-from known import known_answers
+from reference_data import known_answers
 
 import evalengine as ee
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from late import Late
+from lazy_imports import LazyModule
 from refusals import refused
 
 import evalengine as ee
 
-sk = Late("sklearn.metrics")
+sk = LazyModule("sklearn.metrics")
 
 
 def table(n: int, seed: int) -> pl.DataFrame:

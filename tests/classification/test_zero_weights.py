@@ -13,14 +13,14 @@ from classification.rows import label_values, matrix_tables, score
 from classification.strategies import modest
 from hypothesis import given
 from hypothesis import strategies as st
-from late import Late
+from lazy_imports import LazyModule
 from output_frames import numbers
 from refusals import noted
 
 import evalengine as ee
 from evalengine import metrics
 
-sk = Late("sklearn.metrics")
+sk = LazyModule("sklearn.metrics")
 
 EVERY = metrics.names("classification")
 REASON = "weights are all zero"

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 from classification.known_answers import plain
 from classification.rows import Sides
-from known import known_answers
+from reference_data import known_answers
 
 Key = tuple[Any, ...]
 

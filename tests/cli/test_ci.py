@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from xml.etree import ElementTree as ET
 
-import planted
+import classifier_runs
 import pytest
 from refusals import refused
 
@@ -39,7 +39,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in list(os.environ):
         if name.startswith(("GITHUB_", "INPUT_", "RUNNER_")):
             monkeypatch.delenv(name)
-    monkeypatch.chdir(planted.write_all(tmp_path))
+    monkeypatch.chdir(classifier_runs.write_all(tmp_path))
     return tmp_path
 
 

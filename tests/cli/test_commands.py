@@ -14,7 +14,7 @@ from typing import Any
 
 import fabricated
 import pytest
-from known import real_data
+from reference_data import real_data
 
 import evalengine as ee
 from evalengine import api

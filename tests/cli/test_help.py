@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 import click
 import pytest
-from fresh import python
+from new_process import python
 
 from evalengine import dialects
 from evalengine.cli import cli

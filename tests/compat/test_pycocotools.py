@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 import refusals
 from coco_files import annotation, result, truths
-from odd_coco import OURS, Odd, coco_mask, evaluated, loaded, odd, reference, same
+from unusual_coco import OURS, Unusual, coco_mask, evaluated, loaded, reference, same, unusual
 
 import evalengine as ee
 from evalengine.compat.pycocotools import init_as_pycocotools
 
 
-def agree(case: Odd) -> None:
+def agree(case: Unusual) -> None:
     theirs, text = evaluated(reference(), case)
     for look in (False, True):  # numbers of the matching, and from evalImgs
         mine, my_text = evaluated(OURS, case, look=look)
@@ -35,7 +35,7 @@ def agree(case: Odd) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_odd_sets(seed: int) -> None:
-    agree(odd(seed))
+    agree(unusual(seed))
 
 
 ONE = truths(annotation(), annotation(2, iscrowd=1))
@@ -44,21 +44,21 @@ ONE = truths(annotation(), annotation(2, iscrowd=1))
 @pytest.mark.parametrize(
     "case",
     [
-        Odd(truths(), [], "bbox", {}),
-        Odd(ONE, [], "bbox", {}),
-        Odd(truths(), [result()], "bbox", {}),
-        Odd(truths(categories=[]), [], "bbox", {}),
-        Odd(ONE, [result() for _ in range(4)], "bbox", {"maxDets": [1, 2, 3]}),
-        Odd(ONE, [result(bbox=[5, 5, -3, -4]), result(bbox=[5, 5, -3, 4])], "bbox", {}),
+        Unusual(truths(), [], "bbox", {}),
+        Unusual(ONE, [], "bbox", {}),
+        Unusual(truths(), [result()], "bbox", {}),
+        Unusual(truths(categories=[]), [], "bbox", {}),
+        Unusual(ONE, [result() for _ in range(4)], "bbox", {"maxDets": [1, 2, 3]}),
+        Unusual(ONE, [result(bbox=[5, 5, -3, -4]), result(bbox=[5, 5, -3, 4])], "bbox", {}),
     ],
     ids=["nothing", "no results", "no truths", "no categories", "ties", "inverted"],
 )
-def test_edges(case: Odd) -> None:
+def test_edges(case: Unusual) -> None:
     agree(case)
 
 
 def test_no_images() -> None:
-    mine, _ = evaluated(OURS, Odd(truths(images=[]), [], "bbox", {}))
+    mine, _ = evaluated(OURS, Unusual(truths(images=[]), [], "bbox", {}))
     assert (mine.stats == -1).all()
     assert mine.evalImgs == []
 
@@ -68,12 +68,12 @@ def test_a_polygon_of_several_rings_and_a_short_one() -> None:
     ring = [0.0, 0.0, 9.0, 0.0, 9.0, 9.0]
     truth = truths(annotation(segmentation=[ring, [1.0, 1.0, 2.0, 2.0, 3.0, 3.0]]))
     code = coco_mask.encode(np.ones((480, 640), np.uint8, order="F"))
-    agree(Odd(truth, [result(segmentation=code)], "segm", {}))
+    agree(Unusual(truth, [result(segmentation=code)], "segm", {}))
 
 
 def test_accumulating_parts_of_an_evaluation() -> None:
     """``accumulate`` accepts fewer ranges and other caps; values that were not evaluated are -1."""
-    case = odd(11)._replace(params={})
+    case = unusual(11)._replace(params={})
     params = {"maxDets": [10, 7, 100], "areaRng": [[0**2, 1e5**2], [0, 3]]}
     results = []
     for lib in (OURS, reference()):
@@ -95,7 +95,7 @@ def test_accumulating_parts_of_an_evaluation() -> None:
 
 def test_selected_categories_and_images() -> None:
     """pycocotools instead reads the first categories and images, regardless of the selection."""
-    case = odd(13)._replace(params={})
+    case = unusual(13)._replace(params={})
     whole, _ = evaluated(OURS, case)
     last = whole.params.catIds[-1:]
     for params in ({"catIds": last}, {"imgIds": whole.params.imgIds[1:]}):
@@ -111,7 +111,7 @@ def test_selected_categories_and_images() -> None:
 @pytest.mark.parametrize("look", [False, True])
 def test_a_ground_truth_of_id_0_counts(look: bool) -> None:
     """pycocotools treats id 0 as no match, so a prediction that matches it is a false positive."""
-    case = Odd(truths(annotation(0)), [result(bbox=[0.1, 0.2, 3, 4.5])], "bbox", {})
+    case = Unusual(truths(annotation(0)), [result(bbox=[0.1, 0.2, 3, 4.5])], "bbox", {})
     mine, _ = evaluated(OURS, case, look=look)
     theirs, _ = evaluated(reference(), case)
     renumbered, _ = evaluated(reference(), case._replace(truths=truths(annotation(1))))
@@ -144,7 +144,7 @@ def test_results_on_a_custom_dataset() -> None:
 
 def test_rows_changed_after_they_were_indexed() -> None:
     """Categories, areas and flags are read during evaluation, as error analyses expect."""
-    case = odd(21)._replace(params={}, kind="bbox")
+    case = unusual(21)._replace(params={}, kind="bbox")
     result = []
     for lib in (OURS, reference()):
         truth, results = loaded(lib, case.truths, case.results)
@@ -161,7 +161,7 @@ def test_rows_changed_after_they_were_indexed() -> None:
 def test_rows_of_one_id() -> None:
     """The last row counts for each of them, as in pycocotools, with a warning."""
     moved = annotation(bbox=[50, 50, 9, 9], category_id=3)
-    case = Odd(truths(annotation(), moved, annotation(2)), [result()], "bbox", {})
+    case = Unusual(truths(annotation(), moved, annotation(2)), [result()], "bbox", {})
     theirs, _ = evaluated(reference(), case)
     with pytest.warns(UserWarning, match="1 of 3 have the id of another one"):
         mine, _ = evaluated(OURS, case)
@@ -169,14 +169,14 @@ def test_rows_of_one_id() -> None:
 
 
 def test_evaluations_are_copied_and_pickled() -> None:
-    mine, _ = evaluated(OURS, odd(5))
+    mine, _ = evaluated(OURS, unusual(5))
     for other in (copy.deepcopy(mine), pickle.loads(pickle.dumps(mine))):
         same(other.evalImgs, mine.evalImgs)
         same(other.stats, mine.stats)
 
 
 def test_the_dialect_gives_the_same() -> None:
-    case = odd(8)._replace(params={}, kind="bbox")
+    case = unusual(8)._replace(params={}, kind="bbox")
     mine, _ = evaluated(OURS, case)
     truth, results = loaded(OURS, case.truths, case.results)
     card = ee.score(results.dataset["annotations"], truth, dialect="coco", iou_type="bbox")
@@ -205,7 +205,7 @@ def test_init_as_pycocotools() -> None:
 
 def refused(truth: Any, results: list[Any], kind: str = "bbox", **params: Any) -> refusals.Refusal:
     with pytest.raises((ee.InputError, ee.OptionError)) as error:
-        evaluated(OURS, Odd(truth, results, kind, params))
+        evaluated(OURS, Unusual(truth, results, kind, params))
     return refusals.Refusal(error.value)
 
 
@@ -332,7 +332,7 @@ def test_refused_params(params: dict[str, Any], refusal: dict[str, Any]) -> None
 
 
 def test_refused_calls(tmp_path: Any) -> None:
-    mine, _ = evaluated(OURS, odd(3)._replace(params={}))
+    mine, _ = evaluated(OURS, unusual(3)._replace(params={}))
     mine.params.iouThrs = [0.123]
     with pytest.raises(ee.OptionError, match="were not evaluated"):
         mine.accumulate()

@@ -18,16 +18,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from odd_coco import OURS, Odd, loaded, odd, reference, same
+from unusual_coco import OURS, Unusual, loaded, reference, same, unusual
 
-Caller = Callable[[Any, Odd], Any]
+Caller = Callable[[Any, Unusual], Any]
 
 
-def case(seed: int, kind: str) -> Odd:
+def case(seed: int, kind: str) -> Unusual:
     """Make an odd set with boxes or masks as results, and no params."""
     other = {"bbox": "segmentation", "segm": "bbox"}[kind]
     for number in range(100 * seed, 100 * seed + 100):
-        results = odd(number)
+        results = unusual(number)
         forms = {*results.results[0]} if results.results else set()
         if {"bbox", "segmentation"} <= forms and len(results.truths["annotations"]) > 5:
             rows = [{k: v for k, v in row.items() if k != other} for row in results.results]
@@ -35,7 +35,7 @@ def case(seed: int, kind: str) -> Odd:
     raise AssertionError(seed)
 
 
-def demo(lib: Any, inputs: Odd) -> Any:
+def demo(lib: Any, inputs: Unusual) -> Any:
     """The demo of pycocotools' evaluation: the first images, the three steps."""
     truth, results = loaded(lib, inputs.truths, inputs.results)
     evaluation = lib.COCOeval(truth, results, inputs.kind)
@@ -58,7 +58,7 @@ def by_category(evaluation: Any, n: int) -> list[float]:
     return out
 
 
-def detectron2(lib: Any, inputs: Odd, *, caps: list[int] | None = None) -> Any:
+def detectron2(lib: Any, inputs: Unusual, *, caps: list[int] | None = None) -> Any:
     """Evaluate results for some images, with AP by category; ``caps`` adds a summary."""
     truth, _ = loaded(lib, inputs.truths, [])
     rows = copy.deepcopy(inputs.results)
@@ -76,7 +76,7 @@ def detectron2(lib: Any, inputs: Odd, *, caps: list[int] | None = None) -> Any:
     return evaluation.stats, by_category(evaluation, len(names)), names
 
 
-def detectron2_fast(lib: Any, inputs: Odd) -> Any:
+def detectron2_fast(lib: Any, inputs: Unusual) -> Any:
     """Match in a subclass, from the results of ``_prepare`` and ``computeIoU``."""
 
     class Fast(lib.COCOeval):  # type: ignore[misc, name-defined]
@@ -106,7 +106,7 @@ def detectron2_fast(lib: Any, inputs: Odd) -> Any:
     return evaluation.told
 
 
-def mmdetection(lib: Any, inputs: Odd, *, proposals: bool = False) -> Any:
+def mmdetection(lib: Any, inputs: Unusual, *, proposals: bool = False) -> Any:
     """Use a subclass of COCO with other method names, caps without 100, AP by category and size."""
 
     class Wrapped(lib.COCO):  # type: ignore[misc, name-defined]
@@ -137,7 +137,7 @@ def mmdetection(lib: Any, inputs: Odd, *, proposals: bool = False) -> Any:
     return evaluation.stats, numbers, ids
 
 
-def torchvision(lib: Any, inputs: Odd, *, stepwise: bool = False) -> Any:
+def torchvision(lib: Any, inputs: Unusual, *, stepwise: bool = False) -> Any:
     """Evaluate batches of images one by one, as two processes would, then gather them.
 
     Args:
@@ -198,7 +198,7 @@ def steps(evaluation: Any) -> list[Any]:
     return result
 
 
-def rf_detr(lib: Any, inputs: Odd) -> Any:
+def rf_detr(lib: Any, inputs: Unusual) -> Any:
     """Compute precision, recall and F1 over confidence thresholds from the entries' arrays."""
     truth, results = loaded(lib, inputs.truths, inputs.results)
     evaluation = lib.COCOeval(truth, results, inputs.kind)
@@ -227,7 +227,7 @@ def rf_detr(lib: Any, inputs: Odd) -> Any:
     return evaluation.stats, swept
 
 
-def sahi(lib: Any, inputs: Odd) -> Any:
+def sahi(lib: Any, inputs: Unusual) -> Any:
     """Use a single cap of 500, other areas, and SAHI's summary from files."""
     truth, results = loaded(lib, inputs.truths, inputs.results)
     evaluation = lib.COCOeval(truth, results, inputs.kind)
@@ -249,7 +249,7 @@ def sahi(lib: Any, inputs: Odd) -> Any:
     return evaluation.stats, images
 
 
-def error_analysis(lib: Any, inputs: Odd) -> Any:
+def error_analysis(lib: Any, inputs: Unusual) -> Any:
     """Change copied rows in place: other categories become crowds of the examined one."""
     truth, result = loaded(lib, inputs.truths, inputs.results)
     first = lib.COCOeval(copy.deepcopy(truth), copy.deepcopy(result), inputs.kind)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 from coco_files import annotation, result, truths
-from odd_coco import OURS, coco_mask, counts_of, loaded, odd, reference, same
 from refusals import refused
 from sizes import tune
+from unusual_coco import OURS, coco_mask, counts_of, loaded, reference, same, unusual
 
 import evalengine as ee
 
@@ -29,7 +29,7 @@ def quietly(call: Any, *arguments: Any, **named: Any) -> tuple[Any, str]:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_look_ups(seed: int) -> None:
-    case = odd(seed)
+    case = unusual(seed)
     sets = [loaded(lib, case.truths, case.results) for lib in (OURS, reference())]
     for mine, theirs in zip(*sets, strict=True):
         if not theirs.dataset:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from known import known_answers
+from reference_data import known_answers
 from refusals import refused
 
 from evalengine.compat.ranx import Qrels, Run, compare, evaluate, fuse

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from late import Late
+from lazy_imports import LazyModule
 from refusals import refused
 
 from evalengine.compat.rouge_score import rouge_scorer as ours
 from evalengine.compat.rouge_score import scoring
 
-scorers, scores = Late("rouge_score.rouge_scorer"), Late("rouge_score.scoring")
+scorers, scores = LazyModule("rouge_score.rouge_scorer"), LazyModule("rouge_score.scoring")
 
 TYPES = ["rouge1", "rouge2", "rouge3", "rouge5", "rouge9", "rougeL", "rougeLsum"]
 WORDS = [

@@ -8,12 +8,12 @@ import random
 from typing import Any
 
 import pytest
-from late import Late
+from lazy_imports import LazyModule
 from refusals import refused
 
 from evalengine.compat import sacrebleu as ours
 
-sb = Late("sacrebleu")
+sb = LazyModule("sacrebleu")
 
 SEEDS = range(int(os.environ.get("EVALENGINE_EXAMPLES", "4")))
 WORDS = [

@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from late import Late
+from lazy_imports import LazyModule
 from refusals import refused
 
 from evalengine.compat import sklearn as ours
 
-sk = Late("sklearn.metrics")
-calibration = Late("sklearn.calibration")
+sk = LazyModule("sklearn.metrics")
+calibration = LazyModule("sklearn.calibration")
 
 SEEDS = range(int(os.environ.get("EVALENGINE_EXAMPLES", "4")))
 LABELS = (

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from compat.test_sklearn import both
-from late import Late
+from lazy_imports import LazyModule
 
-sk = Late("sklearn.metrics")
+sk = LazyModule("sklearn.metrics")
 
 SEEDS = range(int(os.environ.get("EVALENGINE_EXAMPLES", "2")))
 

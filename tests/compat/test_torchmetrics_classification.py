@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from classification.known_answers import by_name, plain
-from late import Late
+from lazy_imports import LazyModule
 from refusals import refused
 
 from evalengine.compat import torchmetrics as tm
 
-sk = Late("sklearn.metrics")
+sk = LazyModule("sklearn.metrics")
 
 
 def cases(file: str) -> dict[str, dict[str, Any]]:

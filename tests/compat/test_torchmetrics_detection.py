@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from late import Late
+from lazy_imports import LazyModule
 
 from evalengine.compat.torchmetrics import MeanAveragePrecision
 
-cocotools = Late("pycocotools.coco")
-cocoeval = Late("pycocotools.cocoeval")
-coco_mask = Late("pycocotools.mask")
+cocotools = LazyModule("pycocotools.coco")
+cocoeval = LazyModule("pycocotools.cocoeval")
+coco_mask = LazyModule("pycocotools.mask")
 
 Items = list[dict[str, Any]]
 FORMATS = {

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from known import known_answers
+from reference_data import known_answers
 
 import evalengine as ee
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from known import known_answers
+from reference_data import known_answers
 from refusals import refused
 
 import evalengine as ee

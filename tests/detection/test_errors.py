@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from known import known_answers
+from reference_data import known_answers
 
 import evalengine as ee
 

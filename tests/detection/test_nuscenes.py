@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from known import known_answers
 from loading import load_frames
 from merging.oriented_parts import centres
 from partitions.cases import in_buckets, same_as_in_memory
+from reference_data import known_answers
 from refusals import noted, refused
 
 import evalengine as ee

@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 import pytest
 from detection.oriented_tables import random_tables
-from known import known_answers
 from oracles.oriented import iou, probiou, run
 from oracles.voc import TENTHS, VocRules, average_precision
+from reference_data import known_answers
 from refusals import noted, refused
 
 import evalengine as ee

@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 import pytest
-from known import real_data
 from oracles.coco_reference import coco_eval, same_arrays
+from reference_data import real_data
 
 import evalengine as ee
 

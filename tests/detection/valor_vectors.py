@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 from detection.strategies import Tables
-from known import known_answers
+from reference_data import known_answers
 
 Key = tuple[Any, ...]
 """metric, statistic, label key, label value, IoU threshold, score threshold."""

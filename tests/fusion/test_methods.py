@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from known import known_answers
 from oracles import fusion as oracle
+from reference_data import known_answers
 
 import evalengine as ee
 from evalengine.fusion import METHODS, NORMALISATIONS

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from known import real_data
 from pycocotools import mask as coco
+from reference_data import real_data
 
 from evalengine.geometry import masks, polygons
 

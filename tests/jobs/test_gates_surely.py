@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import classifier_runs
 import numpy as np
-import planted
 import polars as pl
 import pytest
 from refusals import refused
@@ -39,7 +39,7 @@ METRICS = ["Accuracy", "F1"]
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ee.Scorecard]:
-    folder = planted.write_all(tmp_path_factory.mktemp("planted"))
+    folder = classifier_runs.write_all(tmp_path_factory.mktemp("planted"))
     return {
         name: ee.score(
             folder / f"{name}.parquet",
@@ -49,7 +49,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ee.Scorecard]:
             intervals=0.95,
             draws=300,
         )
-        for name in planted.WRONG
+        for name in classifier_runs.WRONG
     }
 
 
@@ -132,7 +132,11 @@ class TestPlanted:
         assert (verdict.lower, verdict.upper) == (row["lower"], row["upper"])
         assert row["lower"] < row["difference"] < row["upper"]
         assert (verdict.value, verdict.baseline) == (row["b"], row["a"])
-        assert (verdict.interval_of, verdict.level, verdict.n) == ("difference", 0.95, planted.N)
+        assert (verdict.interval_of, verdict.level, verdict.n) == (
+            "difference",
+            0.95,
+            classifier_runs.N,
+        )
 
     def test_the_interval_of_a_number(self, runs: dict[str, ee.Scorecard]) -> None:
         metrics = runs["base"].metrics
@@ -200,7 +204,7 @@ class TestPlanted:
     def test_few_datums_are_a_reason(self, tmp_path: Path) -> None:
         cards = [
             ee.score(
-                planted.write(tmp_path, name, wrong, range(10)),
+                classifier_runs.write(tmp_path, name, wrong, range(10)),
                 tmp_path / "truths.parquet",
                 metrics=["Accuracy"],
             )
@@ -217,7 +221,7 @@ class TestPlanted:
     def test_baselines_with_other_options_are_refused(
         self, runs: dict[str, ee.Scorecard], tmp_path: Path
     ) -> None:
-        folder = planted.write_all(tmp_path)
+        folder = classifier_runs.write_all(tmp_path)
         other = ee.score(
             folder / "base.parquet", folder / "truths.parquet", metrics=METRICS, zero_division=0.0
         )
@@ -347,9 +351,11 @@ def job(tmp_path: Path, request: pytest.FixtureRequest) -> Job:
     path = tmp_path / "job.toml"
     path.write_text(JOB.replace("FOLDER", request.param))
 
-    def night(name: str, wrong: Any = None, ids: Any = range(planted.N), **given: Any) -> JobResult:
+    def night(
+        name: str, wrong: Any = None, ids: Any = range(classifier_runs.N), **given: Any
+    ) -> JobResult:
         if wrong is not None:
-            planted.write(tmp_path / f"night={name}", "run", wrong, ids)
+            classifier_runs.write(tmp_path / f"night={name}", "run", wrong, ids)
         return ee.run_job(path, variables={"night": name}, **given)
 
     return night
@@ -361,13 +367,13 @@ def statuses(result: JobResult) -> list[str]:
 
 class TestNights:
     def test_a_worse_night_is_no_baseline(self, job: Job) -> None:
-        assert statuses(job("1", planted.WRONG["base"])) == ["skipped", "skipped"]
-        assert statuses(job("2", planted.WRONG["unlucky"])) == ["passed", "passed"]
-        worse = job("3", planted.WRONG["worse"])
+        assert statuses(job("1", classifier_runs.WRONG["base"])) == ["skipped", "skipped"]
+        assert statuses(job("2", classifier_runs.WRONG["unlucky"])) == ["passed", "passed"]
+        worse = job("3", classifier_runs.WRONG["worse"])
         assert statuses(worse) == ["failed", "failed"]
         repeated = job("3")
         assert (repeated.ran, statuses(repeated)) == (False, ["failed", "failed"])
-        fourth = job("4", planted.WRONG["worse"] - {1})
+        fourth = job("4", classifier_runs.WRONG["worse"] - {1})
         assert statuses(fourth) == ["failed", "failed"]  # compared with the second, not the third
         assert fourth.verdicts[0].baseline == pytest.approx(0.8925)
         forced = job("4", force=True)
@@ -375,8 +381,8 @@ class TestNights:
         assert forced.verdicts == fourth.verdicts
 
     def test_records(self, job: Job) -> None:
-        job("1", planted.WRONG["base"])
-        result = job("2", planted.WRONG["unlucky"])
+        job("1", classifier_runs.WRONG["base"])
+        result = job("2", classifier_runs.WRONG["unlucky"])
         gates = json.loads((result.plan.folder / "job.json").read_text())["gates"]
         assert [one["gate"] for one in gates] == [
             "Accuracy >= baseline - 0.06 surely",
@@ -384,13 +390,17 @@ class TestNights:
         ]
         for one in gates:
             assert one["lower"] < one["value"] - one["baseline"] < one["upper"]
-            assert (one["interval_of"], one["level"], one["n"]) == ("difference", 0.95, planted.N)
+            assert (one["interval_of"], one["level"], one["n"]) == (
+                "difference",
+                0.95,
+                classifier_runs.N,
+            )
         assert ee.load(result.plan.folder).metrics["lower"].null_count() == 0
 
     def test_a_repeated_run_has_the_same_verdicts(self, job: Job) -> None:
-        job("1", planted.WRONG["base"])
-        second = job("2", planted.WRONG["unlucky"])
-        job("3", planted.WRONG["better"])
+        job("1", classifier_runs.WRONG["base"])
+        second = job("2", classifier_runs.WRONG["unlucky"])
+        job("3", classifier_runs.WRONG["better"])
         if second.plan.folder.name == "2":  # otherwise the third run has replaced it
             repeated = job("2")
             assert (repeated.ran, repeated.verdicts) == (False, second.verdicts)
@@ -404,10 +414,10 @@ class TestNights:
     @pytest.mark.parametrize(("wrong", "status"), [(10, "passed"), (100, "failed")])
     def test_data_that_grew(self, job: Job, wrong: int, status: str) -> None:
         """Common datums cancel; errors on only the new datums fail the gate."""
-        base = planted.WRONG["base"]
+        base = classifier_runs.WRONG["base"]
         job("1", base)
-        grown = range(planted.N + 100)
-        result = job("2", base | set(range(planted.N, planted.N + wrong)), grown)
+        grown = range(classifier_runs.N + 100)
+        result = job("2", base | set(range(classifier_runs.N, classifier_runs.N + wrong)), grown)
         assert statuses(result) == [status, status]
         one = result.verdicts[0]
         assert one.value == result.card.value("Accuracy")
@@ -422,10 +432,10 @@ class TestNights:
         assert one.upper - one.lower == pytest.approx(2 * 1.96 * se, rel=0.25)
 
     def test_other_data_is_resampled_independently(self, job: Job) -> None:
-        base = planted.WRONG["base"]
+        base = classifier_runs.WRONG["base"]
         job("1", base)
-        shifted = {i + planted.N for i in base}
-        result = job("2", shifted, range(planted.N, 2 * planted.N))
+        shifted = {i + classifier_runs.N for i in base}
+        result = job("2", shifted, range(classifier_runs.N, 2 * classifier_runs.N))
         one = result.verdicts[0]
         assert re.findall(r"\d+", one.reason) == ["0", "400", "400"]
         # Equal accuracies of two independent sets of 400: 2 x sqrt(2 x .9 x .1 / 400)
@@ -435,21 +445,21 @@ class TestNights:
 
     def test_a_last_run_without_a_tally_skips_gates(self, job: Job) -> None:
         """Otherwise no later night could pass."""
-        first = job("1", planted.WRONG["base"])
+        first = job("1", classifier_runs.WRONG["base"])
         account = json.loads((first.plan.folder / "run.json").read_text())
         del account["files"]["tally.zip"]
         (first.plan.folder / "run.json").write_text(json.dumps(account))
         (first.plan.folder / "tally.zip").unlink()
-        second = job("2", planted.WRONG["same"])
+        second = job("2", classifier_runs.WRONG["same"])
         assert statuses(second) == ["skipped", "skipped"]
         assert "no tally" in second.verdicts[0].reason
-        assert statuses(job("3", planted.WRONG["same"])) == ["passed", "passed"]
+        assert statuses(job("3", classifier_runs.WRONG["same"])) == ["passed", "passed"]
 
 
 def test_a_named_baseline_without_a_tally_is_refused_before_any_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    planted.write(tmp_path / "night=1", "run", planted.BASE)
+    classifier_runs.write(tmp_path / "night=1", "run", classifier_runs.BASE)
     text = JOB.replace("FOLDER", "runs/{night}")
     (tmp_path / "job.toml").write_text(text)
     made = ee.run_job(tmp_path / "job.toml").plan.folder

@@ -12,9 +12,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from fresh import python
 from judge.conftest import ROWS
 from judge.server import Answer, given_of, serving
+from new_process import python
 from refusals import refused
 
 import evalengine as ee

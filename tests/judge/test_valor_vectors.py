@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from known import known_answers
+from reference_data import known_answers
 
 import evalengine as ee
 from evalengine.judge.judging import verdict_table

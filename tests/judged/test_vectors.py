@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from judged.tables import listed, table
-from known import known_answers
+from reference_data import known_answers
 
 import evalengine as ee
 

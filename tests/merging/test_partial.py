@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from merging.parts import Case, cut
 from merging.test_parts import CASES, every_case
-from own.own_functions import agreement, error_rate, rows_per_datum
+from own_metrics.metric_functions import agreement, error_rate, rows_per_datum
 from polars.testing import assert_frame_equal
 from refusals import noted, refused
 

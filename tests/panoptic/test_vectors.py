@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 import rasterio
-from known import known_answers
+from reference_data import known_answers
 
 import evalengine as ee
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from drawn_tables import of_each_kind
 from merging.label_sets import sets
 from merging.parts import Case
 from partitions import cases
+from random_tables import of_each_kind
 from sizes import tune
 
 import evalengine as ee

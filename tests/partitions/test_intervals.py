@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from drawn_tables import CLUSTER, clustered, drawn, of_each_kind
 from merging.parts import Case
 from merging.test_parts import CASES
 from partitions.cases import WIDE, in_buckets, same_as_in_memory, write_sides
 from polars.testing import assert_frame_equal
+from random_tables import CLUSTER, clustered, of_each_kind, random_case
 from sizes import tune
 
 import evalengine as ee
@@ -24,7 +24,7 @@ BY_PARTS = ("detection", "retrieval", "text", "segmentation", "panoptic", "track
 
 
 def with_intervals(name: str, seed: int, **options: Any) -> Case:
-    case = of_each_kind(name, drawn(name, seed))
+    case = of_each_kind(name, random_case(name, seed))
     return replace(case, options={**case.options, "intervals": 0.9, "draws": 20, **options})
 
 

@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
-from drawn_tables import of_each_kind
 from merging.parts import Case
 from merging.test_parts import CASES
 from partitions.cases import (
@@ -28,6 +27,7 @@ from partitions.cases import (
     wait_until,
     write_sides,
 )
+from random_tables import of_each_kind
 from sizes import tune
 
 import evalengine as ee

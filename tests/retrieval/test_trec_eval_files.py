@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from known import real_data
+from reference_data import real_data
 from retrieval.listing import every_measure, lists_of, read_qrels, read_run, settings
 
 import evalengine as ee

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from known import known_answers, real_data
+from reference_data import known_answers, real_data
 
 import evalengine as ee
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from known import known_answers
+from reference_data import known_answers
 from retrieval.matching import one
 
 import evalengine as ee

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from known import known_answers
+from reference_data import known_answers
 from refusals import refused
 from scipy.ndimage import binary_erosion
 from segmentation.making import rows_of, same, some_maps, write

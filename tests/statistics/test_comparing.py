@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from drawn_tables import are_percentiles, drawn, identity, repeated, scored
 from merging.parts import Case
 from merging.test_parts import CASES, every_case
 from polars.testing import assert_frame_equal, assert_series_equal
+from random_tables import are_percentiles, identity, random_case, repeated, scored
 from sacrebleu.metrics import BLEU, CHRF
 from sacrebleu.significance import PairedTest
 from scipy import stats
@@ -261,7 +261,7 @@ def pair(name: str, seed: int) -> tuple[Case, Case]:
 
     Five metrics without slices are enough, because tests of single runs check all resamples.
     """
-    case = drawn(name, seed)
+    case = random_case(name, seed)
     case = replace(case, options={**case.options, "by": []})
     if "metrics" in case.options:
         few = [*case.options["metrics"][:5]]

@@ -9,26 +9,26 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from drawn_tables import (
-    CLUSTER,
-    ESTIMATES,
-    MOST_COPIES,
-    are_percentiles,
-    clustered,
-    drawn,
-    each_table,
-    identity,
-    of_each_kind,
-    reordered,
-    repeated,
-    scored,
-)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from merging import parts
 from merging.parts import Case
 from merging.test_parts import CASES, KINDS, every_case
 from polars.testing import assert_frame_equal
+from random_tables import (
+    CLUSTER,
+    ESTIMATES,
+    MOST_COPIES,
+    are_percentiles,
+    clustered,
+    each_table,
+    identity,
+    of_each_kind,
+    random_case,
+    reordered,
+    repeated,
+    scored,
+)
 
 from evalengine.evaluation import planner, summary
 from evalengine.executors import Threads
@@ -67,7 +67,7 @@ BY_ALL = ("binary", "retrieval")
 
 
 def few_of(name: str, seed: int) -> Case:
-    return of_each_kind(name, drawn(name, seed))
+    return of_each_kind(name, random_case(name, seed))
 
 
 def of_resamples() -> pl.Expr:
@@ -111,7 +111,7 @@ def test_resamples_are_repeated_datums(name: str, seed: int) -> None:
     Excluded are shares of bins, and values of labels that need no row of the label: tables without
     the bin or the label have no row.
     """
-    case = drawn(name, seed)
+    case = random_case(name, seed)
     rows = scored(name, case, seed=seed, **ASKED)
     assert not rows.select(identity(rows)).is_duplicated().any()
     rows = rows.filter(of_resamples())

@@ -16,7 +16,7 @@ import pytest
 import sacrebleu
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from late import Late
+from lazy_imports import LazyModule
 from rapidfuzz.distance import LCSseq, Levenshtein
 from sacrebleu.metrics.lib_ter import translation_edit_rate
 from text.scoring import score, values
@@ -25,10 +25,10 @@ from evalengine.kernels.language import stem_hashes
 from evalengine.kernels.text import edit_distances, lcs_lengths, translation_edits
 from evalengine.kernels.words import rouge_words
 
-bleu_score = Late("nltk.translate.bleu_score")
-porter = Late("nltk.stem.porter")
-nltk_tokenize = Late("nltk.tokenize")
-rouge_scorer = Late("rouge_score.rouge_scorer")
+bleu_score = LazyModule("nltk.translate.bleu_score")
+porter = LazyModule("nltk.stem.porter")
+nltk_tokenize = LazyModule("nltk.tokenize")
+rouge_scorer = LazyModule("rouge_score.rouge_scorer")
 
 logging.getLogger("sacrebleu").setLevel(logging.ERROR)
 

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from known import known_answers
-from late import Late
+from lazy_imports import LazyModule
+from reference_data import known_answers
 from refusals import refused
 from rouge import Rouge
 from text.scoring import score, values
@@ -29,7 +29,7 @@ CORRECTNESS = {
 }
 TOKENS = {"f": "TokenF1", "p": "TokenPrecision", "r": "TokenRecall"}
 STATISTICS = {"f": None, "p": "precision", "r": "recall"}
-destructive = Late("nltk.tokenize.destructive")
+destructive = LazyModule("nltk.tokenize.destructive")
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 _WORDS = "a b c. d The the not cannot wanna gonna gonna, 7 007 1e3 1000 9007199254740993"
 _WORDS += (

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from known import known_answers
-from late import Late
+from lazy_imports import LazyModule
+from reference_data import known_answers
 from refusals import refused
 from sizes import tune
 from text.scoring import TEXTS, values
@@ -21,7 +21,7 @@ from text.test_continuous_eval import TEXT, overlap, rouge_l
 import evalengine as ee
 from evalengine.tasks.encoding import sentences_of
 
-bleu_score = Late("nltk.translate.bleu_score")
+bleu_score = LazyModule("nltk.translate.bleu_score")
 
 METRICS = {
     "rouge_faithfulness": "RougeFaithfulness",

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from known import known_answers
-from late import Late
+from lazy_imports import LazyModule
+from reference_data import known_answers
 from text.scoring import score, values
 
 from evalengine.kernels.language import words_and_syllables
 from evalengine.tasks.text.pairs import codes_needed, regex_kinds
 
-nltk_tokenize = Late("nltk.tokenize")
+nltk_tokenize = LazyModule("nltk.tokenize")
 
 NAMES = {
     "flesch_reading_ease": "FleschReadingEase",

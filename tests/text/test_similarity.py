@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from known import known_answers
+from reference_data import known_answers
 from refusals import noted, refused
 from text.scoring import values
 

@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from known import known_answers
+from reference_data import known_answers
 from text.scoring import score, values
 
 NAMES = {"rouge1": "ROUGE1", "rouge2": "ROUGE2", "rouge3": "ROUGE3", "rougeL": "ROUGEL"}

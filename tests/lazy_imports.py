@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 
-class Late:
+class LazyModule:
     """Module that is imported at the first access to an attribute.
 
     Every worker imports all test modules, but most workers run no test of a given package.

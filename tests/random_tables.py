@@ -47,7 +47,7 @@ def of_each_kind(name: str, case: Case) -> Case:
     return replace(case, options={**case.options, **few})
 
 
-def drawn(name: str, seed: int) -> Case:
+def random_case(name: str, seed: int) -> Case:
     """Return tables of a task, and the metrics that they allow and that fill ``metrics``.
 
     Scores within a datum are distinct: boxes of a repeated datum are ranked by datum, but a weight

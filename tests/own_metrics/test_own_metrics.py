@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 import pytest
 from merging.test_parts import CASES
-from own import own_functions
-from own.own_functions import agreement, error_rate, rows_per_datum
+from own_metrics import metric_functions
+from own_metrics.metric_functions import agreement, error_rate, rows_per_datum
 from partitions.cases import in_buckets, write_sides
 from polars.testing import assert_frame_equal
 from refusals import refused
@@ -27,7 +27,7 @@ from evalengine.metrics import own as own_metrics
 from evalengine.report.summary import headed, sections
 from evalengine.schemas.option_values import make_options
 
-MODULE = "own.own_functions"
+MODULE = "own_metrics.metric_functions"
 
 
 def without_plugins(expression: str) -> str:
@@ -435,7 +435,7 @@ class TestOptions:
 
 def test_invalid_names_are_refused(tmp_path: Path) -> None:
     with refused("option_value", option="metrics"):
-        ee.score(labels(), metrics=[own_functions.plain])
+        ee.score(labels(), metrics=[metric_functions.plain])
     with refused("option_value", option="metrics"):
         ee.score(labels(), metrics=[f"{MODULE}:plain"])
     with refused("unknown_name"):
@@ -576,7 +576,7 @@ def test_a_comparison_warns_about_a_changed_function(
     labels().write_parquet("t.parquet")
     file = tmp_path / "changed_of_own.py"
     for name in ("a", "b", "c"):
-        code = Path(own_functions.__file__).read_text()
+        code = Path(metric_functions.__file__).read_text()
         file.write_text(code if name != "c" else f"{code}# changed")
         score = ["score", "t.parquet", "--metric", "changed_of_own:agreement", "--out", name]
         gates = ["--baseline", "a", "--fail-under", "agreement >= baseline - 0.1"]

@@ -10,14 +10,14 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
-from late import Late
+from lazy_imports import LazyModule
 
 from evalengine.compat import pycocotools as ours
 
 Json = dict[str, Any]
 
-_coco, _cocoeval = Late("pycocotools.coco"), Late("pycocotools.cocoeval")
-coco_mask = Late("pycocotools.mask")
+_coco, _cocoeval = LazyModule("pycocotools.coco"), LazyModule("pycocotools.cocoeval")
+coco_mask = LazyModule("pycocotools.mask")
 
 OURS = SimpleNamespace(COCO=ours.COCO, COCOeval=ours.COCOeval, mask=ours.mask)
 
@@ -45,7 +45,7 @@ RANGES = [
 CAPS = [[1, 2, 3], [3, 1, 2], [1, 10, 500], [2, 100], [100]]
 
 
-class Odd(NamedTuple):
+class Unusual(NamedTuple):
     """COCO set with results, the type of comparison and changed params."""
 
     truths: Json
@@ -54,7 +54,7 @@ class Odd(NamedTuple):
     params: dict[str, Any]
 
 
-def odd(seed: int) -> Odd:
+def unusual(seed: int) -> Unusual:
     """Return a random case with unusual ids, orders, ties, crowds and areas.
 
     Ids may be 0, large or not contiguous. Areas are at the limits of ranges, or differ from those
@@ -141,7 +141,7 @@ def odd(seed: int) -> Odd:
     rng.shuffle(results)
     truths = {"info": {"year": 2024}, "images": images, "categories": categories,
               "annotations": annotations}  # fmt: skip
-    return Odd(truths, results, rng.choice(["bbox", "bbox", "segm"]), _params(rng, truths))
+    return Unusual(truths, results, rng.choice(["bbox", "bbox", "segm"]), _params(rng, truths))
 
 
 def _ids(rng: random.Random, n: int, first: int) -> list[int]:
@@ -187,7 +187,7 @@ def loaded(lib: Any, truths: Json, results: list[Json]) -> tuple[Any, Any]:
     return truth, result
 
 
-def evaluated(lib: Any, case: Odd, *, look: bool = False) -> tuple[Any, str]:
+def evaluated(lib: Any, case: Unusual, *, look: bool = False) -> tuple[Any, str]:
     """Return the evaluation, and the output of ``summarize`` until it ended or failed.
 
     Args:
