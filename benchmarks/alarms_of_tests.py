@@ -135,14 +135,14 @@ def tested(name: str, i: int, draws: int) -> dict[str, dict[str, float]]:
     for kind, gain in (("alarms", 0.0), ("power", case.gain)):
         rng = np.random.default_rng([zlib.crc32(name.encode()), i])
         pair = case.make(rng, case.n, gain)
-        found = {"best": case.best(*pair)}
+        rates = {"best": case.best(*pair)}
         for test in case.tests:
             compared = ee.compare(
                 *pair, task=case.task, metrics=[case.metric], test=test, draws=draws, seed=i,
                 threads=1,
             )  # fmt: skip
-            found[test] = compared.differences["p"][0]
-        out[kind] = {key: 1.0 if p is None else p for key, p in found.items()}
+            rates[test] = compared.differences["p"][0]
+        out[kind] = {key: 1.0 if p is None else p for key, p in rates.items()}
     return out
 
 

@@ -64,7 +64,7 @@ def make_set(folder: Path, n_samples: int) -> None:
     import numpy as np
 
     rng = np.random.default_rng(1)
-    truth, found = {}, {}
+    truth, predicted = {}, {}
     for sample in range(n_samples):
         n = 40
         xy, yaw = rng.uniform(-45, 45, (n, 2)), rng.uniform(-3, 3, n)
@@ -77,12 +77,12 @@ def make_set(folder: Path, n_samples: int) -> None:
         far = rng.uniform(-40, 40, (many, 2))
         away = np.where(near[:, None], rng.normal(0, 0.7, (many, 2)), far)
         score = np.clip(rng.random(many) * 0.6 + 0.4 * near, 0, 1)
-        found[f"s{sample}"] = _boxes(
+        predicted[f"s{sample}"] = _boxes(
             sample, xy[twice] + away, yaw[twice] + rng.normal(0, 0.2, many),
             size[twice] * rng.uniform(0.8, 1.2, (many, 3)), name[twice],
             speed[twice] + rng.normal(0, 0.3, (many, 2)), score,
         )  # fmt: skip
-    for side, boxes in (("truth", truth), ("found", found)):
+    for side, boxes in (("truth", truth), ("found", predicted)):
         (folder / f"{side}.json").write_text(json.dumps({"meta": {}, "results": boxes}))
 
 

@@ -208,20 +208,20 @@ def middle(runs: list[dict[str, Any]], name: str) -> float:
     return statistics.median(run[name] for run in runs)
 
 
-def page(found: dict[str, dict[str, Any]], options: argparse.Namespace) -> str:
+def page(results: dict[str, dict[str, Any]], options: argparse.Namespace) -> str:
     """Format the section as Markdown."""
-    own, m = found["threads"], measuring.machine()
-    names = ["one process", *(f"`{name}`" for name in found if name != "threads")]
+    own, m = results["threads"], measuring.machine()
+    names = ["one process", *(f"`{name}`" for name in results if name != "threads")]
 
     def line(title: str, one: Any) -> list[str]:
-        return [title, *(f"{one(run):.2f}" for run in found.values())]
+        return [title, *(f"{one(run):.2f}" for run in results.values())]
 
     def in_total(run: dict[str, Any]) -> float:
         return float(run["start"] + run["first"] + run["many"])
 
     few, many = f"{own['few_rows'] / 1e6:,.1f} M rows", f"{own['rows'] / 1e6:,.1f} M rows"
     rows = [
-        ["buckets", *(str(run["buckets"]) for run in found.values())],
+        ["buckets", *(str(run["buckets"]) for run in results.values())],
         line("CPU, start of all processes", lambda run: run["start"]),
         line(f"CPU, first run, {few}", lambda run: run["first"]),
         line(f"CPU, later run, {few}", lambda run: run["few"]),
@@ -233,7 +233,7 @@ def page(found: dict[str, dict[str, Any]], options: argparse.Namespace) -> str:
         line("the same, without idle CPU", lambda run: run["net_row"] / own["net_row"]),
         line("start, first run and a large one, relative", lambda r: in_total(r) / in_total(own)),
     ]
-    most = max(run["net_row"] for run in found.values()) / own["net_row"]
+    most = max(run["net_row"] for run in results.values()) / own["net_row"]
     return "\n\n".join(
         [
             f"## CPU on a cluster: {options.task}, {own['rows'] / 1e6:,.1f} million rows",
@@ -273,14 +273,14 @@ def main() -> int:
     for images in sizes(options):
         if not all(file.exists() for file in files_of(options, images)):
             scale.make(options.folder, options.task, images)
-    found = {}
+    results = {}
     for executor in ("threads", *options.executors):
-        found[executor] = measured(options, executor)
-        print(executor, json.dumps(found[executor]), file=sys.stderr, flush=True)
-    if len({run["numbers"] for run in found.values()}) > 1:
+        results[executor] = measured(options, executor)
+        print(executor, json.dumps(results[executor]), file=sys.stderr, flush=True)
+    if len({run["numbers"] for run in results.values()}) > 1:
         print("the numbers differ between runs", file=sys.stderr)
         return 1
-    text = page(found, options)
+    text = page(results, options)
     print(text)
     if options.write_docs:
         reporting.write_docs(f"cluster-{options.task}", text)

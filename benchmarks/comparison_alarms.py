@@ -148,23 +148,23 @@ CASES: dict[str, Case] = {
 
 
 @dataclass
-class Found:
+class Alarms:
     """Results of the comparisons of one case.
 
     Attributes:
         alarms: share of equal runs with a significant difference.
-        held: share of intervals of the difference of equal runs that contain 0.
+        covered: share of intervals of the difference of equal runs that contain 0.
         detectable: mean of the smallest detectable difference.
         difference: true difference of the other runs, from many datums.
-        told: share of the other runs with a significant difference.
+        significant: share of the other runs with a significant difference.
         promised: share that the detectable difference predicts.
     """
 
     alarms: float
-    held: float
+    covered: float
     detectable: float
     difference: float
-    told: float
+    significant: float
 
     @property
     def promised(self) -> float:
@@ -198,27 +198,27 @@ def true_difference(case: Case) -> float:
     return float(values[1] - values[0])
 
 
-def measured(case: Case, n_sets: int, draws: int) -> Found:
+def measured(case: Case, n_sets: int, draws: int) -> Alarms:
     """Measure equal runs and unequal ones."""
     rows: dict[float, list[dict[str, Any]]] = {0.0: [], case.gain: []}
     for i in range(n_sets):
-        for gain, found in rows.items():
+        for gain, results in rows.items():
             tables = case.make(np.random.default_rng((i, int(gain > 0))), case.size, gain)
-            found.append(compared(case, tables, draws=draws, seed=i))
-    equal, apart = (pl.DataFrame(found) for found in rows.values())
-    return Found(
+            results.append(compared(case, tables, draws=draws, seed=i))
+    equal, different = (pl.DataFrame(results) for results in rows.values())
+    return Alarms(
         alarms=float((equal["p"] <= LEVEL).mean()),
-        held=float(((equal["lower"] <= 0) & (equal["upper"] >= 0)).mean()),
-        detectable=float(apart["detectable"].mean()),
+        covered=float(((equal["lower"] <= 0) & (equal["upper"] >= 0)).mean()),
+        detectable=float(different["detectable"].mean()),
         difference=true_difference(case),
-        told=float((apart["p"] <= LEVEL).mean()),
+        significant=float((different["p"] <= LEVEL).mean()),
     )
 
 
-def page(found: dict[str, Found], n_sets: int, draws: int, seconds: float) -> str:
+def page(results: dict[str, Alarms], n_sets: int, draws: int, seconds: float) -> str:
     """Format the section as Markdown."""
     rows = []
-    for name, one in found.items():
+    for name, one in results.items():
         case = CASES[name]
         inside = ALARMS[0] <= one.alarms <= ALARMS[1]
         rows.append(
@@ -226,10 +226,10 @@ def page(found: dict[str, Found], n_sets: int, draws: int, seconds: float) -> st
                 case.title,
                 f"{case.size} {case.counted}",
                 f"{one.alarms:.3f}" + ("" if inside else " !"),
-                f"{one.held:.3f}",
+                f"{one.covered:.3f}",
                 f"{one.detectable:.3f}",
                 f"{one.difference:.3f}",
-                f"{one.told:.3f}",
+                f"{one.significant:.3f}",
                 f"{one.promised:.3f}",
             ]
         )
@@ -255,13 +255,13 @@ def page(found: dict[str, Found], n_sets: int, draws: int, seconds: float) -> st
     )
 
 
-def case_of(name: str, n_sets: int, draws: int) -> tuple[Found, float]:
+def case_of(name: str, n_sets: int, draws: int) -> tuple[Alarms, float]:
     """Return the results of a case, and the CPU seconds spent."""
     begun = time.process_time()
-    found = measured(CASES[name], n_sets, draws)
+    result = measured(CASES[name], n_sets, draws)
     seconds = time.process_time() - begun
     print(f"{name}: {seconds:.0f} s", file=sys.stderr, flush=True)
-    return found, seconds
+    return result, seconds
 
 
 def main() -> int:

@@ -58,7 +58,7 @@ def sklearn_calls(module: Any, rows: int) -> Iterator[tuple[str, Call]]:
     wide = rng.random((rows, CLASSES))
     wide[np.arange(rows), truth] += 0.7
     wide /= wide.sum(axis=1, keepdims=True)
-    tags, found = rng.random((rows, 5)) < 0.3, rng.random((rows, 5)) < 0.3
+    tags, predicted = rng.random((rows, 5)) < 0.3, rng.random((rows, 5)) < 0.3
     graded, order = rng.integers(0, 4, (rows // 100, 100)), rng.random((rows // 100, 100))
     yield "accuracy_score", lambda: module.accuracy_score(truth, guess)
     yield "f1_score, macro", lambda: module.f1_score(truth, guess, average="macro")
@@ -90,11 +90,14 @@ def sklearn_calls(module: Any, rows: int) -> Iterator[tuple[str, Call]]:
     yield "log_loss, 10 classes", lambda: module.log_loss(truth, wide)
     yield "brier_score_loss", lambda: module.brier_score_loss(yes, score)
     yield "top_k_accuracy_score, k=3", lambda: module.top_k_accuracy_score(truth, wide, k=3)
-    yield "accuracy_score, 5 labels a row", lambda: module.accuracy_score(tags, found)
-    yield ("f1_score, 5 labels a row, macro", lambda: module.f1_score(tags, found, average="macro"))
+    yield "accuracy_score, 5 labels a row", lambda: module.accuracy_score(tags, predicted)
+    yield (
+        "f1_score, 5 labels a row, macro",
+        lambda: module.f1_score(tags, predicted, average="macro"),
+    )
     yield (
         "f1_score, 5 labels a row, samples",
-        lambda: module.f1_score(tags, found, average="samples", zero_division=0),
+        lambda: module.f1_score(tags, predicted, average="samples", zero_division=0),
     )
     yield "roc_auc_score, 5 labels a row", lambda: module.roc_auc_score(tags, wide[:, :5])
     yield "ndcg_score, 10,000 x 100, k=10", lambda: module.ndcg_score(graded, order, k=10)
@@ -184,10 +187,13 @@ def boxes(n_images: int, convert: Callable[[Any], Any]) -> list[tuple[Any, Any]]
         }
         return preds, {"boxes": convert(true), "labels": convert(labels)}
 
-    found = [image() for _ in range(max(1, n_images // 10) * 10)]
+    predicted = [image() for _ in range(max(1, n_images // 10) * 10)]
     return [
-        ([one for one, _ in found[at : at + 10]], [other for _, other in found[at : at + 10]])
-        for at in range(0, len(found), 10)
+        (
+            [one for one, _ in predicted[at : at + 10]],
+            [other for _, other in predicted[at : at + 10]],
+        )
+        for at in range(0, len(predicted), 10)
     ]
 
 
@@ -203,13 +209,13 @@ def timed(section: str, side: str, rows: int) -> dict[str, Any]:
     module = importlib.import_module(MODULES[section][side])
     for _, call in CALLS[section](module, max(rows // 1000, 100)):
         call()
-    found = {}
+    seconds = {}
     for name, call in CALLS[section](module, rows):
         wall, cpu = time.perf_counter(), time.process_time()
         answer = call()
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-        found[name] = {"wall": wall, "cpu": cpu, "value": np.ravel(np.asarray(answer)).tolist()}
-    return found
+        seconds[name] = {"wall": wall, "cpu": cpu, "value": np.ravel(np.asarray(answer)).tolist()}
+    return seconds
 
 
 def measured(section: str, options: argparse.Namespace) -> dict[str, Any] | None:
@@ -238,14 +244,14 @@ def measured(section: str, options: argparse.Namespace) -> dict[str, Any] | None
     return {"version": version, "runs": runs}
 
 
-def page(section: str, found: dict[str, Any], options: argparse.Namespace) -> str:
+def page(section: str, results: dict[str, Any], options: argparse.Namespace) -> str:
     """Format the section as Markdown."""
     from measuring import machine
     from reporting import quotient, seconds, table
 
     here = machine()
-    ours, theirs = (found["runs"][side] for side in ("evalengine", "theirs"))
-    called = f"{NAMES[section]} {found['version']}"
+    ours, theirs = (results["runs"][side] for side in ("evalengine", "theirs"))
+    called = f"{NAMES[section]} {results['version']}"
     rows = []
     for name in ours[0]:
         mine, other = (
@@ -253,8 +259,8 @@ def page(section: str, found: dict[str, Any], options: argparse.Namespace) -> st
             for side in (ours, theirs)
         )
         a, b = (np.array(side[0][name]["value"], float) for side in (ours, theirs))
-        apart = np.abs(a - b) / np.maximum(np.abs(b), 1e-300)
-        worst = float(np.where(a == b, 0.0, apart).max())
+        relative = np.abs(a - b) / np.maximum(np.abs(b), 1e-300)
+        worst = float(np.where(a == b, 0.0, relative).max())
         rows.append(
             [f"`{name}`", seconds(mine["wall"]), seconds(other["wall"]),
              quotient(mine["wall"] / other["wall"]), seconds(mine["cpu"]), seconds(other["cpu"]),
@@ -290,10 +296,10 @@ def main() -> None:
         print(json.dumps(timed(options.sections[0], options.side, options.rows)))
         return
     for section in options.sections:
-        found = measured(section, options)
-        if found is None:
+        results = measured(section, options)
+        if results is None:
             continue
-        text = page(section, found, options)
+        text = page(section, results, options)
         print(text)
         if options.write_docs:
             from reporting import write_docs

@@ -37,33 +37,33 @@ def nested(folder: Path) -> tuple[dict[str, Any], ...]:
     """Return a run and the judgments as dicts of dicts."""
     import polars as pl
 
-    found = []
+    lists = []
     for name in ("run", "qrels"):
         rows = pl.read_parquet(folder / f"{name}.parquet")
         own: dict[str, Any] = {}
         for query, document, number in rows.iter_rows():
             own.setdefault(query, {})[document] = number
-        found.append(own)
-    return tuple(found)
+        lists.append(own)
+    return tuple(lists)
 
 
-def rouge(package: Any, at_once: bool, held: Any) -> Iterator[float]:
-    texts, references = held
+def rouge(package: Any, at_once: bool, inputs: Any) -> Iterator[float]:
+    texts, references = inputs
     scorer = package.rouge_scorer.RougeScorer(TYPES, use_stemmer=False)
     if at_once:
-        found = scorer.score_all(references, texts)
+        scores = scorer.score_all(references, texts)
     else:
-        found = [scorer.score(*pair) for pair in zip(references, texts, strict=True)]
-    return (one[name].fmeasure for one in found for name in TYPES)
+        scores = [scorer.score(*pair) for pair in zip(references, texts, strict=True)]
+    return (one[name].fmeasure for one in scores for name in TYPES)
 
 
-def corpus(package: Any, at_once: bool, held: Any) -> list[float]:
-    texts, references = held
+def corpus(package: Any, at_once: bool, inputs: Any) -> list[float]:
+    texts, references = inputs
     return [package.corpus_bleu(texts, [references]).score]
 
 
-def sentences(package: Any, at_once: bool, held: Any) -> list[float]:
-    texts, references = held
+def sentences(package: Any, at_once: bool, inputs: Any) -> list[float]:
+    texts, references = inputs
     metric = package.BLEU(effective_order=True)
     if at_once:
         return [one.score for one in metric.sentence_scores(texts, [references])]
@@ -71,10 +71,10 @@ def sentences(package: Any, at_once: bool, held: Any) -> list[float]:
     return [metric.sentence_score(text, [reference]).score for text, reference in both]
 
 
-def evaluated(package: Any, at_once: bool, held: Any) -> list[float]:
-    run, qrels = held
-    found = package.evaluate(package.Qrels(qrels), package.Run(run), METRICS)
-    return [float(found[metric]) for metric in METRICS]
+def evaluated(package: Any, at_once: bool, inputs: Any) -> list[float]:
+    run, qrels = inputs
+    scores = package.evaluate(package.Qrels(qrels), package.Run(run), METRICS)
+    return [float(scores[metric]) for metric in METRICS]
 
 
 CALLS = {
@@ -98,11 +98,11 @@ def prepare(name: str) -> tuple[Run, Version]:
     at_once = contender.endswith("-all")
 
     def run(folder: Path, lap: Lap) -> list[float]:
-        held = read(folder)
+        inputs = read(folder)
         lap("rows", times=0)  # which a caller has in memory
-        found = list(call(package, at_once, held))
+        scores = list(call(package, at_once, inputs))
         lap("evaluate")
-        return found
+        return scores
 
     return run, partial(version, "evalengine" if ours else contender)
 

@@ -206,9 +206,9 @@ def in_one_step(numbers: Callable[[Path], Any]) -> Run:
     """Return a function from a folder to its values, timed as one step; NaN becomes None."""
 
     def run(folder: Path, lap: Lap) -> list[float | None]:
-        found = numbers(folder)
+        result = numbers(folder)
         lap("evaluate")
-        return [None if value is None or value != value else float(value) for value in found]
+        return [None if value is None or value != value else float(value) for value in result]
 
     return run
 

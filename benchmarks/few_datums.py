@@ -68,16 +68,16 @@ def weighed(rng: np.random.Generator, support: int) -> Made:
 def errors(rng: np.random.Generator, support: int) -> Made:
     """Return errors of Student's t with 5 degrees of freedom."""
     target = rng.normal(0, 2, support)
-    found = target + rng.standard_t(5, support)
-    return pl.DataFrame({"target": target, "prediction": found}), {"task": "regression"}
+    predicted = target + rng.standard_t(5, support)
+    return pl.DataFrame({"target": target, "prediction": predicted}), {"task": "regression"}
 
 
 def series(rng: np.random.Generator, support: int) -> Made:
     """Return errors of ``support`` series of eight rows, each with an offset."""
     code = np.repeat(np.arange(support), 8)
     target = rng.normal(0, 2, code.size)
-    found = target + rng.normal(rng.normal(0, 1, support)[code], 1)
-    frame = pl.DataFrame({"target": target, "prediction": found, "doc": code})
+    predicted = target + rng.normal(rng.normal(0, 1, support)[code], 1)
+    frame = pl.DataFrame({"target": target, "prediction": predicted, "doc": code})
     return frame, {"task": "regression", "cluster": "doc"}
 
 
@@ -109,7 +109,7 @@ Support is the number of positives, documents, datums or series.
 LARGE = 200_000  # support from which the truth is computed
 
 
-def found(made: Made, metrics: dict[str, Row], **options: Any) -> dict[str, Row]:
+def rows_by_number(made: Made, metrics: dict[str, Row], **options: Any) -> dict[str, Row]:
     import evalengine as ee
 
     frame, more = made
@@ -135,11 +135,11 @@ def measured(
 ) -> dict[str, dict[str, int]]:
     """Count intervals over some sets, by metric."""
     make, metrics = CELLS[cell]
-    truth = found(make(np.random.default_rng(seed_of(cell, 0, 0)), LARGE), metrics)
+    truth = rows_by_number(make(np.random.default_rng(seed_of(cell, 0, 0)), LARGE), metrics)
     out = {name: dict.fromkeys(NAMES, 0) for name in metrics}
     for i in range(first, last):
         made = make(np.random.default_rng(seed_of(cell, support, i)), support)
-        rows = found(made, metrics, intervals=LEVEL, draws=draws, seed=i)
+        rows = rows_by_number(made, metrics, intervals=LEVEL, draws=draws, seed=i)
         for name, row in rows.items():
             low, high, true = row["lower"], row["upper"], truth[name]["value"]
             kind = (

@@ -303,17 +303,17 @@ def budget_history(path: Path) -> list[tuple[str, str, Works]] | None:
             return None
         form = f"--format=%H%x09%(trailers:key={TRAILER},valueonly=true,separator=%x20)"
         log = git("log", "--reverse", form, "--", path.name, folder=path.parent)
-        found = []
+        budgets = []
         for line in log.splitlines():
             commit, _, reason = line.partition("\t")
             try:
                 text = git("show", f"{commit}:./{path.name}", folder=path.parent)
             except subprocess.CalledProcessError:
                 continue  # deleted there
-            found.append((commit, reason, json.loads(text)["works"]))
+            budgets.append((commit, reason, json.loads(text)["works"]))
     except (OSError, subprocess.CalledProcessError):
         return None
-    return found
+    return budgets
 
 
 def write_budgets(path: Path, works: Works) -> None:
@@ -427,7 +427,7 @@ def run_pins(names: Sequence[str], runs: int, pins: Sequence[str], write_docs: b
     interpreters["checkout"] = sys.executable
     works = [WORKS[name] for name in names or WORKS]
     make_sets(sorted({f(w) for w in works for f in (full_set, warm_up_set)}), DATA, 1)
-    found: dict[tuple[str, str], list[dict[str, float]]] = {}
+    values: dict[tuple[str, str], list[dict[str, float]]] = {}
     failed: set[tuple[str, str]] = set()
     for run in range(runs):
         for work in works:
@@ -438,13 +438,13 @@ def run_pins(names: Sequence[str], runs: int, pins: Sequence[str], write_docs: b
                     continue
                 try:
                     one = time_once(work, interpreter, kernels.get(name))
-                    found.setdefault(key, []).append(one)
+                    values.setdefault(key, []).append(one)
                 except Failed as failure:
                     failed.add(key)
                     print(f"  {name}: {failure}", file=sys.stderr)
     medians = {
         key: {name: statistics.median(one[name] for one in samples) for name in samples[0]}
-        for key, samples in found.items()
+        for key, samples in values.items()
     }
     chosen = "" if not names else f"{len(works)} of {len(WORKS)} works, "
     where = (

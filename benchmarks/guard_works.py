@@ -275,15 +275,15 @@ def small(folder: Path, share: float, seed: int) -> None:
     def corners(box: Any) -> dict[str, Any]:
         return dict(zip(("xmin", "ymin", "xmax", "ymax"), box.T, strict=True))
 
-    truth, found = corners(np.column_stack([low, high])), corners(moved)
+    truth, predicted = corners(np.column_stack([low, high])), corners(moved)
     image = {"datum_id": row // 10, "label_value": true}
     frame = {"sequence": np.repeat("a", n), "frame": row // 4 + 1}
     query = {"query_id": row // 10, "doc_id": row % 10}
     label_maps = scale_data.label_maps(rng, 0, -(-n // 25))
     tables = {
-        "boxes": {**image, "score": score, **found},
+        "boxes": {**image, "score": score, **predicted},
         "objects": {**image, **truth},
-        "tracks": {**frame, "track_id": row % 4, **found},
+        "tracks": {**frame, "track_id": row % 4, **predicted},
         "persons": {**frame, "object_id": row % 4, **truth},
         "labelled": {"datum_id": np.repeat(row, 2), "label_value": np.tile([0, 1], n),
                      "score": np.column_stack([score, 1 - score]).ravel()},

@@ -101,14 +101,14 @@ def main() -> None:
         for n in LABELS:
             for ratio in RATIOS:
                 rng = np.random.default_rng([n, round(10 * ratio)])
-                found: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+                bounds: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
                 for _ in range(sets):
                     for name, low, high in estimates(design(n, ratio, rng)):
                         if not np.isnan(low):
-                            found[name].append((low, high))
+                            bounds[name].append((low, high))
                 cells, widths = [], {}
                 for name in names:
-                    ends = np.array(found[name]).reshape(-1, 2)
+                    ends = np.array(bounds[name]).reshape(-1, 2)
                     if len(ends) < sets / 20:
                         cells.append("none")
                         continue

@@ -141,7 +141,7 @@ CELLS: dict[str, Cell] = {
         for n in (200, 1000)
     },
 }
-HELD_BACK = "0.05,", "1000"
+VALIDATION = "0.05,", "1000"
 """Parts of names of cells that the choice ignores: rarer labels, and more datums."""
 
 
@@ -272,8 +272,8 @@ def wilsons(right: Array, n: Array) -> tuple[Array, Array, Array]:
     defined = n > 0
     point = np.where(defined, right / np.where(defined, n, 1), np.nan)
     nothing = np.zeros((0, point.size))
-    found = wilson(Sample(point, LEVEL, (0, 1), nothing, nothing, trials=n))
-    return point, found.lower, found.upper
+    bounds = wilson(Sample(point, LEVEL, (0, 1), nothing, nothing, trials=n))
+    return point, bounds.lower, bounds.upper
 
 
 def mover(one: Set) -> tuple[float, float]:
@@ -380,9 +380,9 @@ def sets_of(name: str, first: int, last: int) -> Iterator[tuple[str, str, float,
         kind, n = name.split()[1].rstrip(","), int(name.split()[-1])
         for i in range(first, last):
             rng = rng_of(name, i)
-            found = of_errors(ERRORS[kind](rng, n), rng, n)
+            samples = of_errors(ERRORS[kind](rng, n), rng, n)
             for number, truth in zip(("MAE", "RMSE"), TRUE[kind], strict=True):
-                for candidate, (low, high) in found[number].items():
+                for candidate, (low, high) in samples[number].items():
                     yield number, candidate, low, high, truth
         return
     cell = CELLS[name]
@@ -428,17 +428,17 @@ def tables(stored: dict[str, Any]) -> str:
     """Format the loss by metric and candidate, and the coverage by cell."""
     groups: dict[tuple[str, str, bool], list[float]] = {}
     for name, cell in stored.items():
-        held = any(part in name for part in HELD_BACK)
+        validation = any(part in name for part in VALIDATION)
         for number, of_number in cell["counts"].items():
             for candidate, one in of_number.items():
                 if one[0] > one[3]:
                     value = loss(one, cell["width"][number])
-                    groups.setdefault((number, candidate, held), []).append(value)
+                    groups.setdefault((number, candidate, validation), []).append(value)
     numbers = list(dict.fromkeys(number for number, _, _ in groups))
     names = [*CANDIDATES, *(one for one in VALUES if one not in CANDIDATES)]
 
     def shown(number: str, candidate: str) -> str:
-        both = [groups.get((number, candidate, held)) for held in (False, True)]
+        both = [groups.get((number, candidate, validation)) for validation in (False, True)]
         return " / ".join(f"{np.mean(one):.3f}" for one in both if one)
 
     lines = ["| candidate | " + " | ".join(numbers) + " |", "| --- |" + " ---: |" * len(numbers)]

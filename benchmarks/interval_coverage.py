@@ -36,7 +36,7 @@ BY_THEORY = ("wilson", "delong")
 
 
 @dataclass
-class Found:
+class Coverage:
     """Intervals of one metric, or one for each label, by one method, over sets.
 
     Attributes:
@@ -111,14 +111,14 @@ def sampled(study: Study, size: int, n_sets: int, draws: int) -> Iterator[Seen]:
     truth = study.truth()
     for i in range(n_sets):
         sides = study.sample(np.random.default_rng((i, size)), size)
-        for kind, other in {WITH: {}, **study.apart}.items():
+        for kind, other in {WITH: {}, **study.variants}.items():
             options = {**study.options, **other, "draws": draws, "seed": i}
-            found = rows_of(sides, study.numbers, **options, method="percentile")
+            rows = rows_of(sides, study.numbers, **options, method="percentile")
             units = float(size) if options.get("cluster") else math.inf
             if i == 0:
-                agree(study, sides, found, options, units)
+                agree(study, sides, rows, options, units)
             for one in study.numbers:
-                for j, row in enumerate(found[one.metric]):
+                for j, row in enumerate(rows[one.metric]):
                     defined = row["lower"] is not None
                     made = derived_bounds(row, units) if defined else dict.fromkeys(FROM_DRAWS)
                     for method, both in made.items():
@@ -139,22 +139,26 @@ def others(
         if method in BY_THEORY and options.get("cluster"):
             continue
         those = tuple(one for one in study.numbers if method in one.methods)
-        found = rows_of(sides, those, **options, method=method)
+        rows = rows_of(sides, those, **options, method=method)
         for one in those:
-            for j, row in enumerate(found[one.metric]):
+            for j, row in enumerate(rows[one.metric]):
                 defined = row["lower"] is not None
                 both = (row["lower"], row["upper"]) if defined else None
                 yield (one.title, WITH, size, method), j, row, both, truth[one.metric][j]
 
 
 def agree(
-    study: Study, sides: data.Tables, found: dict[str, Any], options: dict[str, Any], units: float
+    study: Study,
+    sides: data.Tables,
+    our_rows: dict[str, Any],
+    options: dict[str, Any],
+    units: float,
 ) -> None:
     """Fail if the derived bounds differ from those of ``method=``."""
     for method in ("recentred", "normal"):
         asked = rows_of(sides, study.numbers, **options, method=method)
         for metric, rows in asked.items():
-            for row, plain in zip(rows, found[metric], strict=True):
+            for row, plain in zip(rows, our_rows[metric], strict=True):
                 if row["lower"] is not None:
                     own = row["lower"], row["upper"]
                     assert np.allclose(own, derived_bounds(plain, units)[method], atol=1e-12), (
@@ -163,12 +167,12 @@ def agree(
                     )
 
 
-def measured(study: Study, sizes: tuple[int, ...], n_sets: int, draws: int) -> dict[Key, Found]:
+def measured(study: Study, sizes: tuple[int, ...], n_sets: int, draws: int) -> dict[Key, Coverage]:
     """Measure intervals over many sets."""
-    out: dict[Key, Found] = {}
+    out: dict[Key, Coverage] = {}
     for size in sizes:
         for key, j, row, both, truth in sampled(study, size, n_sets, draws):
-            one = out.setdefault(key, Found())
+            one = out.setdefault(key, Coverage())
             if both is None:
                 one.missing += 1
                 continue
@@ -184,15 +188,15 @@ def default_of(study: Study, number: Number) -> str:
     return metrics.get(study.task, number.metric.split("@")[0]).interval
 
 
-def table_of(study: Study, found: dict[Key, Found]) -> tuple[str, list[str]]:
+def table_of(study: Study, results: dict[Key, Coverage]) -> tuple[str, list[str]]:
     """Format the table of a study, and list default intervals that miss too often or too seldom."""
     defaults = {one.title: default_of(study, one) for one in study.numbers}
     titles = list(defaults)
     rows, outside = [], []
-    order = sorted(found, key=lambda key: (titles.index(key[0]), key[2], key[1] != WITH))
+    order = sorted(results, key=lambda key: (titles.index(key[0]), key[2], key[1] != WITH))
     for key in order:
         title, kind, size, method = key
-        one = found[key]
+        one = results[key]
         count = f"{size // 2:,}" if study.counted.startswith("ground") else f"{size:,}"
         default = method == defaults[title] and kind == WITH
         name = method if kind == WITH else f"{method}, {kind}"
@@ -220,7 +224,7 @@ def table_of(study: Study, found: dict[Key, Found]) -> tuple[str, list[str]]:
     return "\n".join(lines), outside
 
 
-def page(studies: dict[str, dict[Key, Found]], n_sets: int, draws: int, seconds: float) -> str:
+def page(studies: dict[str, dict[Key, Coverage]], n_sets: int, draws: int, seconds: float) -> str:
     """Format the section as Markdown."""
     chance = math.sqrt(LEVEL * (1 - LEVEL) / n_sets)
     parts = [
@@ -238,9 +242,9 @@ def page(studies: dict[str, dict[Key, Found]], n_sets: int, draws: int, seconds:
         " interval.",
     ]
     outside: list[str] = []
-    for name, found in studies.items():
+    for name, results in studies.items():
         study = data.STUDIES[name]
-        text, missed = table_of(study, found)
+        text, missed = table_of(study, results)
         parts += [f"### {name.capitalize()}", study.about, text]
         outside += missed
     message = "; ".join(outside) if outside else "none"
@@ -254,14 +258,16 @@ def page(studies: dict[str, dict[Key, Found]], n_sets: int, draws: int, seconds:
     return "\n\n".join(parts)
 
 
-def study_of(name: str, n_sets: int, draws: int, smallest: bool) -> tuple[dict[Key, Found], float]:
+def study_of(
+    name: str, n_sets: int, draws: int, smallest: bool
+) -> tuple[dict[Key, Coverage], float]:
     """Return the intervals of a study, and the CPU seconds spent."""
     begun = time.process_time()
     study = data.STUDIES[name]
-    found = measured(study, study.sizes[:1] if smallest else study.sizes, n_sets, draws)
+    results = measured(study, study.sizes[:1] if smallest else study.sizes, n_sets, draws)
     seconds = time.process_time() - begun
     print(f"{name}: {seconds:.0f} s", file=sys.stderr, flush=True)
-    return found, seconds
+    return results, seconds
 
 
 def main() -> int:
@@ -283,7 +289,7 @@ def main() -> int:
         tasks = [pool.submit(study_of, name, n_sets, draws, given.quick) for name in names]
         made = dict(zip(names, (task.result() for task in tasks), strict=True))
     seconds = sum(seconds for _, seconds in made.values())
-    text = page({name: found for name, (found, _) in made.items()}, n_sets, draws, seconds)
+    text = page({name: results for name, (results, _) in made.items()}, n_sets, draws, seconds)
     print(text)
     if given.write_docs:
         reporting.write_docs("coverage", text)

@@ -54,7 +54,7 @@ class Study:
         sample: function of a number of datums; returns arguments of ``score``.
         truth: values of the rows in the population, in the order of each metric's rows.
         options: options of every run.
-        apart: options of additional runs, whose intervals are shown as well.
+        variants: options of additional runs, whose intervals are shown as well.
     """
 
     task: str
@@ -65,7 +65,7 @@ class Study:
     sample: Callable[[np.random.Generator, int], Tables]
     truth: Callable[[], dict[str, list[float]]]
     options: dict[str, Any] = field(default_factory=dict)
-    apart: dict[str, dict[str, Any]] = field(default_factory=dict)
+    variants: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 # -- classification --------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ LABELS = np.array(["a", "b", "c"])
 SHARES = np.array([0.6, 0.3, 0.1])
 CONFUSED = np.array([[0.85, 0.10, 0.05], [0.20, 0.75, 0.05], [0.20, 0.20, 0.60]])
 """Share of predicted labels among the datums of each label."""
-APART = 1.0  # how many standard deviations positives score above negatives
+SEPARATION = 1.0  # how many standard deviations positives score above negatives
 POSITIVE = 0.3
 
 
@@ -96,11 +96,11 @@ def scored(rng: np.random.Generator, n: int) -> Tables:
     actual = (rng.random(n) < POSITIVE).astype(np.int64)
     if actual.min() == actual.max():
         actual[0] = 1 - actual[0]
-    return (pl.DataFrame({"actual": actual, "score": rng.normal(size=n) + APART * actual}),)
+    return (pl.DataFrame({"actual": actual, "score": rng.normal(size=n) + SEPARATION * actual}),)
 
 
 def of_scored() -> dict[str, list[float]]:
-    return {"ROCAUC": [NormalDist().cdf(APART / math.sqrt(2))]}
+    return {"ROCAUC": [NormalDist().cdf(SEPARATION / math.sqrt(2))]}
 
 
 FRAMES = 20  # of a video
@@ -212,7 +212,7 @@ def pairs() -> tuple[Rows, ...]:
 
 CLASSES, MANY_CLASSES = 5, 40
 A_CLASS = 0.5  # ground truths of a class on an image
-SIDE, APART_PX = 40.0, 100.0  # of a box; distance between boxes, so that none overlap
+SIDE, DISTANCE_PX = 40.0, 100.0  # of a box; distance between boxes, so that none overlap
 
 
 @cache
@@ -255,13 +255,13 @@ def scene(
 def _detected(
     rng: np.random.Generator, image: Array, label: Array, hard: Array, gain: float, share: Array
 ) -> pl.DataFrame:
-    found = rng.random(image.size) < _logistic(1.2 + gain - 0.8 * hard[image])
+    detected = rng.random(image.size) < _logistic(1.2 + gain - 0.8 * hard[image])
     iou = rng.beta(6, 2, image.size)
-    hits = _boxes(image, label, SIDE * (1 - iou) / (1 + iou)).filter(pl.Series(found))
+    hits = _boxes(image, label, SIDE * (1 - iou) / (1 + iou)).filter(pl.Series(detected))
     score = 1.5 * iou - 0.4 * hard[image] + rng.normal(size=image.size)
     image, label = _scattered(rng, 0.4 * share, hard.size)
-    false = _boxes(image, label, np.full(image.size, 100 * APART_PX))
-    every = np.concatenate([score[found], rng.normal(-0.5, 1.0, image.size)])
+    false = _boxes(image, label, np.full(image.size, 100 * DISTANCE_PX))
+    every = np.concatenate([score[detected], rng.normal(-0.5, 1.0, image.size)])
     predictions = pl.concat([hits, false]).with_columns(score=pl.Series(_logistic(every)))
     return predictions.sort("datum_id", maintain_order=True)
 
@@ -280,7 +280,7 @@ def _scattered(rng: np.random.Generator, mean: Array, n: int) -> tuple[Array, Ar
 def _boxes(image: Array, label: Array, shift: Array) -> pl.DataFrame:
     """Return boxes side by side, shifted to the right by given distances."""
     first = np.searchsorted(image, image)  # of the image
-    left = (np.arange(image.size) - first) * APART_PX + shift
+    left = (np.arange(image.size) - first) * DISTANCE_PX + shift
     corners = {"xmin": left, "ymin": 0.0, "xmax": left + SIDE, "ymax": SIDE}
     return pl.DataFrame({"datum_id": image, "label_value": label, **corners})
 

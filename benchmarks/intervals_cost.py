@@ -75,15 +75,15 @@ def binary(scale: float) -> dict[str, Call]:
     def loop() -> list[tuple[float, float]]:
         order = np.argsort(score)
         truth, right = actual[order], (score >= 0.5) == actual
-        found = []
+        areas = []
         for draw in range(DRAWS // 20):  # a twentieth of the resamples, extrapolated
             weight = np.bincount(np.random.default_rng(draw).integers(0, n, n), minlength=n)
             sorted_weight = weight[order].astype(float)
             below = np.cumsum(sorted_weight * ~truth)
             positive = sorted_weight * truth
             area = (positive * below).sum() / (positive.sum() * below[-1])
-            found.append((area, (weight * right).sum() / n))
-        return found
+            areas.append((area, (weight * right).sum() / n))
+        return areas
 
     return {**_score((table,)), "NumPy loop, 50 draws": loop}
 
@@ -106,10 +106,10 @@ def queries(scale: float) -> dict[str, Call]:
     n = int(10_000 * scale)
     ids = np.repeat(np.arange(n), 10)
     documents = np.tile(np.arange(10), n)
-    found = pl.DataFrame({"query_id": ids, "doc_id": documents, "score": rng.random(ids.size)})
+    run = pl.DataFrame({"query_id": ids, "doc_id": documents, "score": rng.random(ids.size)})
     judged = pl.DataFrame({"query_id": ids, "doc_id": documents})
     judged = judged.with_columns(relevance=pl.Series((rng.random(ids.size) < 0.3).astype(int)))
-    card = ee.score(found, judged, task="retrieval")
+    card = ee.score(run, judged, task="retrieval")
     wide = card.per_datum.drop_nulls("value").select("datum_id", "metric", "k", "value")
     values = np.stack([one["value"].to_numpy() for one in wide.partition_by("metric", "k")], 1)
 
@@ -117,7 +117,7 @@ def queries(scale: float) -> dict[str, Call]:
         rng = np.random.default_rng(0)
         return [values[rng.integers(0, n, n)].mean(axis=0) for _ in range(DRAWS)]
 
-    return {**_score((found, judged), task="retrieval"), "NumPy loop": loop}
+    return {**_score((run, judged), task="retrieval"), "NumPy loop": loop}
 
 
 def texts(scale: float) -> dict[str, Call]:
@@ -126,10 +126,13 @@ def texts(scale: float) -> dict[str, Call]:
     words = np.array([f"w{i}" for i in range(3000)])
     n = int(20_000 * scale)
     references = [words[rng.zipf(1.3, rng.integers(8, 30)) % 3000] for _ in range(n)]
-    found = [np.where(rng.random(one.size) < 0.2, rng.choice(words, one.size), one)
+    predicted = [np.where(rng.random(one.size) < 0.2, rng.choice(words, one.size), one)
              for one in references]  # fmt: skip
     table = pl.DataFrame(
-        {"text": [" ".join(one) for one in found], "reference": [" ".join(r) for r in references]}
+        {
+            "text": [" ".join(one) for one in predicted],
+            "reference": [" ".join(r) for r in references],
+        }
     )
     return _score((table,), task="text", metrics=["BLEU", "chrF", "WER", "ROUGE"])
 
@@ -185,7 +188,7 @@ def measured(case: Case, runs: int, scale: float) -> dict[str, tuple[float, floa
     }
 
 
-def page(found: dict[str, dict[str, tuple[float, float]]], runs: int, peak: float) -> str:
+def page(results: dict[str, dict[str, tuple[float, float]]], runs: int, peak: float) -> str:
     """Format the section of the page."""
     lines = [
         "## Cost of intervals",
@@ -197,7 +200,7 @@ def page(found: dict[str, dict[str, tuple[float, float]]], runs: int, peak: floa
         "| | CPU s | wall s | |",
         "| --- | ---: | ---: | --- |",
     ]
-    for name, times in found.items():
+    for name, times in results.items():
         case = CASES[name]
         (plain, _), (drawn, _), *_ = times.values()
         for i, (called, (cpu, wall)) in enumerate(times.items()):
@@ -221,9 +224,11 @@ def main() -> int:
     if unknown:
         parser.error(f"no case {', '.join(unknown)}; there are {', '.join(CASES)}")
     scale = 0.02 if given.quick else 1.0
-    found = {name: measured(CASES[name], given.runs, scale) for name in given.cases or list(CASES)}
+    results = {
+        name: measured(CASES[name], given.runs, scale) for name in given.cases or list(CASES)
+    }
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    text = page(found, given.runs, peak)
+    text = page(results, given.runs, peak)
     print(text)
     if given.write_docs:
         reporting.write_docs("intervals-cost", text)

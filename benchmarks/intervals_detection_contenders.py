@@ -43,7 +43,7 @@ def evalengine(contender: str) -> Run:
     def run(folder: Path, lap: Lap) -> list[float]:
         names = ("predictions", "predictions_b", "groundtruths", "datums", "labels")
         first, second, truths, datums, labels = (folder / f"{name}.parquet" for name in names)
-        found = ee.compare(
+        comparison = ee.compare(
             first,
             second,
             ground_truths=truths,
@@ -55,7 +55,7 @@ def evalengine(contender: str) -> Run:
             threads=threads,
         ).differences
         columns = ("metric", "iou_threshold", "area", "max_detections")
-        rows = {row[:-1]: row[-1] for row in found.select(*columns, "difference").iter_rows()}
+        rows = {row[:-1]: row[-1] for row in comparison.select(*columns, "difference").iter_rows()}
         lap("compare")
         return [rows[where] for where in TWELVE.values()]
 
@@ -73,9 +73,9 @@ def hotcoco(share: int) -> Run:
             evaluations.append(COCOeval(truths, truths.loadRes(str(folder / name)), "bbox"))
             evaluations[-1].evaluate()
         lap("evaluate")
-        found = compare(*evaluations, n_bootstrap=DRAWS // share)["deltas"]
+        deltas = compare(*evaluations, n_bootstrap=DRAWS // share)["deltas"]
         lap("compare", share)
-        return [found[name] for name in TWELVE]
+        return [deltas[name] for name in TWELVE]
 
     return run
 

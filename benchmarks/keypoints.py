@@ -92,7 +92,7 @@ def make(folder: Path, people: int, seed: int = 1) -> None:
                 "iscrowd": int(crowd[i]),
             }
         )
-    found = []
+    predicted = []
     for i in range(people):
         spread = height[i] * rng.exponential(0.03)
         near = points[i] + rng.normal(0, spread, (17, 2))
@@ -100,7 +100,7 @@ def make(folder: Path, people: int, seed: int = 1) -> None:
         good = float(np.clip(rng.normal(0.7, 0.2), 0.01, 1))
         for guess, score in ((near, good), (far, float(rng.uniform(0, 0.6)))):
             numbers = np.c_[np.round(guess, 3), np.ones(17)].ravel().tolist()
-            found.append(
+            predicted.append(
                 {
                     "image_id": int(image[i]),
                     "category_id": 1,
@@ -109,13 +109,13 @@ def make(folder: Path, people: int, seed: int = 1) -> None:
                 }
             )
     images = [{"id": i, "width": 640, "height": 480} for i in range(1, n_images + 1)]
-    told = {
+    document = {
         "images": images,
         "annotations": annotations,
         "categories": [{"id": 1, "name": "person"}],
     }
-    (folder / "people.json").write_text(json.dumps(told))
-    (folder / "found.json").write_text(json.dumps(found))
+    (folder / "people.json").write_text(json.dumps(document))
+    (folder / "found.json").write_text(json.dumps(predicted))
 
 
 def main() -> None:

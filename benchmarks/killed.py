@@ -80,12 +80,12 @@ def ray_cluster() -> Iterator[tuple[str, Callable[[], list[int]]]]:
     ray.init(num_cpus=WORKERS, include_dashboard=False, object_store_memory=100 << 20)
 
     def busy() -> list[int]:
-        found = []
+        pids = []
         for one in psutil.Process().children(recursive=True):
             with suppress(psutil.Error):
                 if one.cmdline()[:1] == ["ray::caught"]:
-                    found.append(one.pid)
-        return found
+                    pids.append(one.pid)
+        return pids
 
     try:
         yield "auto", busy
@@ -144,7 +144,7 @@ def main() -> int:
 
     expected = numbers()
     killed: list[int] = []
-    found: list[str] = []
+    problems: list[str] = []
     refused = 0
     with CLUSTERS[options.executor]() as (address, pids):
         how = {"executor": options.executor, "address": address, "memory_limit": "600MiB"}
@@ -156,27 +156,27 @@ def main() -> int:
         try:
             while len(killed) < options.kills:
                 try:
-                    found.append(numbers(scratch=str(options.folder), **how))
+                    problems.append(numbers(scratch=str(options.folder), **how))
                 except ee.ExecutorError as error:
                     if error.code != "workers_died":
                         raise
                     refused += 1
-                done = f"run {len(found)}: {len(killed)} killed, {refused} refused"
-                differ = sum(one != expected for one in found)
+                done = f"run {len(problems)}: {len(killed)} killed, {refused} refused"
+                differ = sum(one != expected for one in problems)
                 print(f"{done}, {differ} differ", file=sys.stderr, flush=True)
         finally:
             over.set()
             killer.join()
         took = time.perf_counter() - began
-    differ = sum(one != expected for one in found)
+    differ = sum(one != expected for one in problems)
     ended = f"{refused} more ended with an error: no bucket was finished while many workers died."
     text = "\n\n".join(
         [
             f"## Killed workers: {options.executor}",
             f"{len(killed)} busy workers of a cluster with {WORKERS} cores were killed by SIGKILL"
-            f" in {len(found)} runs of {options.images:,} images, {took / len(found):.0f} s each."
-            f" All numbers of all frames are those of the run in memory, to the bit, in"
-            f" {len(found) - differ} of {len(found)} runs."
+            f" in {len(problems)} runs of {options.images:,} images, {took / len(problems):.0f} s"
+            f" each. All numbers of all frames are those of the run in memory, to the bit, in"
+            f" {len(problems) - differ} of {len(problems)} runs."
             f" {ended if refused else 'No run ended with an error.'}",
             f"evalengine {ee.__version__}; {machine['cpu']}, {machine['cores']} cores (shared),"
             f" {machine['system']}, Python {machine['python']}. Repeat with `python"

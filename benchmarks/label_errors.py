@@ -124,7 +124,7 @@ def plant(folder: Path, seed: int = 5) -> dict[str, set[Any]]:
     """Write a set with planted errors; return planted ground truths, predictions and images."""
     rng = np.random.default_rng(seed)
     truths: list[dict[str, Any]] = []
-    found: list[dict[str, Any]] = []
+    detections: list[dict[str, Any]] = []
     planted: dict[str, set[Any]] = {"truth": set(), "prediction": set(), "image": set()}
 
     def add(rows: list[dict[str, Any]], image: int, label: int, box: Any, **more: Any) -> int:
@@ -145,7 +145,7 @@ def plant(folder: Path, seed: int = 5) -> dict[str, set[Any]]:
                 off = box + rng.normal(0, 0.05, 4) * np.r_[size, size]
                 predicted = label if rng.random() < 0.95 else int(rng.integers(1, 6))
                 score = float(rng.beta(6, 2) if predicted == label else rng.beta(3, 3))
-                seen = add(found, image, predicted, off, score=round(score, 4)) - 1
+                seen = add(detections, image, predicted, off, score=round(score, 4)) - 1
             kind = rng.choice(["", "swap", "shift", "double", "lost"], p=[0.96, *[0.01] * 4])
             if kind == "lost" and seen is not None:
                 planted["prediction"].add(seen)
@@ -161,7 +161,7 @@ def plant(folder: Path, seed: int = 5) -> dict[str, set[Any]]:
                 planted["image"].add(image)
         for _ in range(rng.poisson(1)):  # invented by the detector
             box = np.r_[rng.uniform(0, 500), rng.uniform(0, 400), rng.uniform(15, 80, 2)]
-            add(found, image, int(rng.integers(1, 6)), box, score=round(rng.beta(2, 5), 4))
+            add(detections, image, int(rng.integers(1, 6)), box, score=round(rng.beta(2, 5), 4))
         if rng.random() < 0.05:  # errors of an annotator
             box = np.r_[rng.uniform(0, 500), rng.uniform(0, 400), rng.uniform(15, 80, 2)]
             planted["truth"].add(true(image, int(rng.integers(1, 6)), box))
@@ -172,7 +172,7 @@ def plant(folder: Path, seed: int = 5) -> dict[str, set[Any]]:
     (folder / "gt.json").write_text(
         json.dumps({"images": images, "categories": labels, "annotations": truths})
     )
-    (folder / "dt.json").write_text(json.dumps(found))
+    (folder / "dt.json").write_text(json.dumps(detections))
     return planted
 
 

@@ -73,7 +73,7 @@ def make(folder: Path, images: int, seed: int = 1) -> None:
     often = np.random.default_rng(seed).choice(["r", "c", "f"], CLASSES, p=[0.28, 0.38, 0.34])
     frames["labels"] = frames["labels"].with_columns(frequency=pl.Series(often))
     folder.mkdir(parents=True, exist_ok=True)
-    truths, found = coco(frames)
+    truths, predicted = coco(frames)
     read = json.loads(truths)
     lists = frames["datums"].select("negative_labels").to_series().to_list()
     for image, absent_here in zip(read["images"], lists, strict=True):
@@ -85,7 +85,7 @@ def make(folder: Path, images: int, seed: int = 1) -> None:
     for name, frame in frames.items():
         frame.write_parquet(folder / f"{name}.parquet")
     (folder / "gt.json").write_text(json.dumps(read))
-    (folder / "dt.json").write_text(found)
+    (folder / "dt.json").write_text(predicted)
 
 
 def main() -> None:

@@ -37,8 +37,8 @@ def evalengine(contender: str) -> Numbers:
 
     def from_parquet(folder: Path) -> list[float]:
         names = ("predictions", "groundtruths", "datums", "labels")
-        found, truths, datums, labels = (folder / f"{name}.parquet" for name in names)
-        card = ee.score(found, truths, datums=datums, labels=labels, **options)
+        predicted, truths, datums, labels = (folder / f"{name}.parquet" for name in names)
+        card = ee.score(predicted, truths, datums=datums, labels=labels, **options)
         stats: list[float] = card.to_coco()["stats"]
         return stats
 

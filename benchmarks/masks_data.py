@@ -83,8 +83,8 @@ def segm(rng: np.random.Generator, scale: float) -> Frames:
     again = again + SHAPES * rng.integers(0, 4, again.size)
     rings = [ring.round(2) for ring in placed(shapes, which, objects.box)]
     truth_masks = masks_of(rings, pixels[objects.image])
-    found_masks = masks_of(placed(wobbling, again, detections.box), pixels[detections.image])
-    codes = to_rle(found_masks)
+    predicted_masks = masks_of(placed(wobbling, again, detections.box), pixels[detections.image])
+    codes = to_rle(predicted_masks)
     crowd = rng.random(len(rings)) < CROWD
     truth_codes = to_rle(truth_masks).to_list()
     flat = [[ring.ravel().tolist()] for ring in rings]

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import section_reporting
-from polygon_pairs import FOUND, TRUTHS, images_at
+from polygon_pairs import PREDICTED, TRUTHS, images_at
 from section_reporting import OURS, Line, Words, ratio
 
 NOTES = {
@@ -35,7 +35,7 @@ def title(result: dict[str, Any]) -> str:
         images = images_at(scale)
         return (
             f"Pairs of polygons, {images:,} images: {images * TRUTHS:,} ground truths,"
-            f" {images * FOUND:,} detections"
+            f" {images * PREDICTED:,} detections"
         )
     return (
         f"Masks, {round(5_000 * scale):,} images: {round(35_500 * scale):,} ground truths,"

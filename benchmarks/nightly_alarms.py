@@ -35,8 +35,8 @@ def shares(rng: np.random.Generator, nights: int, share: float, spread: float = 
 
 def judged(rng: np.random.Generator, nights: int) -> Array:
     """Return scores of a judge, a third of them 1."""
-    found = rng.beta(4, 2, (nights, DATUMS))
-    return np.where(rng.random(found.shape) < 1 / 3, 1.0, found)
+    scores = rng.beta(4, 2, (nights, DATUMS))
+    return np.where(rng.random(scores.shape) < 1 / 3, 1.0, scores)
 
 
 def f1(rng: np.random.Generator, nights: int) -> Array:
@@ -85,11 +85,11 @@ def measured(cell: str, sets: int, nights: int) -> dict[str, float]:
         for night, value in enumerate(values, 1):
             counts = counted(value, (0.0, 1.0)) if of == "datums" else None
             kept.append(Night(float(np.mean(value)), counts))
-            found = look(kept, LEVEL)
-            if found.bounds is not None:
-                above |= found.bounds[0] > truth
-                below |= found.bounds[1] < truth
-                if found.bounds[0] > truth - MARGIN:
+            alarms = look(kept, LEVEL)
+            if alarms.bounds is not None:
+                above |= alarms.bounds[0] > truth
+                below |= alarms.bounds[1] < truth
+                if alarms.bounds[0] > truth - MARGIN:
                     passed = min(passed, night)
         high.append(above)
         low.append(below)

@@ -131,15 +131,15 @@ def make_set(folder: Path, n_images: int, seed: int = 2) -> None:
     )
     of = np.repeat(np.arange(n_images), 50) * 7 + rng.integers(0, 7, m)
     noise = rng.normal(0, 0.15, (m, 5)) * rng.exponential(1, (m, 1))
-    found = boxes[of] + noise * np.column_stack([boxes[of, 2:4], boxes[of, 2:4], np.ones(m)])
-    found[:, 2:4] = np.abs(found[:, 2:4]) + 0.5
+    predicted = boxes[of] + noise * np.column_stack([boxes[of, 2:4], boxes[of, 2:4], np.ones(m)])
+    predicted[:, 2:4] = np.abs(predicted[:, 2:4]) + 0.5
     other = rng.random(m) < 0.2
     guess = np.where(other, rng.integers(1, 16, m), label[of])
     score = np.round(rng.random(m), 5)
-    boxes, found = np.round(boxes, 4), np.round(found, 4)
+    boxes, predicted = np.round(boxes, 4), np.round(predicted, 4)
     sides = {
         "truth": {"datum_id": image, "label_value": label, "obb": boxes},
-        "found": {"datum_id": image[of], "label_value": guess, "score": score, "obb": found},
+        "found": {"datum_id": image[of], "label_value": guess, "score": score, "obb": predicted},
     }
     for name, columns in sides.items():
         listed = pl.Series(columns["obb"].tolist(), dtype=pl.List(pl.Float64))
@@ -157,12 +157,12 @@ def make_set(folder: Path, n_images: int, seed: int = 2) -> None:
     }  # fmt: skip
     for row, one in zip(rows["found"], score.tolist(), strict=True):
         row["score"] = one
-    told = {
+    document = {
         "images": [{"id": i, "width": 1024, "height": 1024} for i in range(1, n_images + 1)],
         "categories": [{"id": i, "name": str(i)} for i in range(1, 16)],
         "annotations": rows["truth"],
     }
-    (folder / "truth.json").write_text(json.dumps(told))
+    (folder / "truth.json").write_text(json.dumps(document))
     (folder / "found.json").write_text(json.dumps(rows["found"]))
 
 

@@ -79,12 +79,12 @@ def make(folder: Path, pairs: int, seed: int = 1) -> None:
             cy, cx, ry, rx = rng.uniform((0, 0, 20, 20), (HEIGHT, WIDTH, 160, 200))
             ragged = rng.normal(0, 0.03, (HEIGHT // 8, WIDTH // 8)).repeat(8, 0).repeat(8, 1)
             truth[((y - cy) / ry) ** 2 + ((x - cx) / rx) ** 2 < wave + ragged] = one
-        found = np.roll(truth, rng.integers(-6, 7, 2), (0, 1))
+        predicted = np.roll(truth, rng.integers(-6, 7, 2), (0, 1))
         ids = np.unique(truth[truth > 0])
         label = {int(one): int(rng.integers(1, CATEGORIES + 1)) for one in ids}
         for one in rng.choice(ids, max(1, ids.size // 10), replace=False):
-            found[found == one] = rng.choice(ids)
-        for side, pixels in (("gt", truth), ("pred", found)):
+            predicted[predicted == one] = rng.choice(ids)
+        for side, pixels in (("gt", truth), ("pred", predicted)):
             here, area = np.unique(pixels[pixels > 0], return_counts=True)
             infos = [
                 {"id": int(one), "category_id": label[int(one)], "area": int(n), "iscrowd": 0}
@@ -101,9 +101,9 @@ def make(folder: Path, pairs: int, seed: int = 1) -> None:
         {"id": i, "file_name": f"{i:05}.png", "height": HEIGHT, "width": WIDTH}
         for i in range(pairs)
     ]
-    for side, told in sides.items():
+    for side, segments in sides.items():
         (folder / f"{side}.json").write_text(
-            json.dumps({"annotations": told, "categories": categories, "images": images})
+            json.dumps({"annotations": segments, "categories": categories, "images": images})
         )
 
 

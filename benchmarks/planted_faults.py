@@ -53,14 +53,14 @@ def boxes(seed: int, n: int = 240) -> Tables:
     truth = pl.DataFrame({"datum_id": images["datum_id"][of], "label_value": label}).with_columns(
         **dict(zip(CORNERS, box.T, strict=True))
     )
-    found = np.flatnonzero(rng.random(m) < 0.9)
-    near = box[found] + rng.normal(0, 0.04, (found.size, 4)) * np.c_[size, size][found]
+    detected = np.flatnonzero(rng.random(m) < 0.9)
+    near = box[detected] + rng.normal(0, 0.04, (detected.size, 4)) * np.c_[size, size][detected]
     predicted = np.where(
-        rng.random(found.size) < 0.03, rng.choice(LABELS, found.size), label[found]
+        rng.random(detected.size) < 0.03, rng.choice(LABELS, detected.size), label[detected]
     )
     hits = pl.DataFrame(
-        {"datum_id": images["datum_id"][of[found]], "label_value": predicted,
-         **dict(zip(CORNERS, near.T, strict=True)), "score": rng.beta(6, 2, found.size)}
+        {"datum_id": images["datum_id"][of[detected]], "label_value": predicted,
+         **dict(zip(CORNERS, near.T, strict=True)), "score": rng.beta(6, 2, detected.size)}
     )  # fmt: skip
     k = n // 2
     at = rng.uniform(0, 1, (k, 2)) * [1100, 600]
@@ -150,14 +150,14 @@ def mapped(seed: int, n: int = 80) -> Tables:
     """Return label maps of three labels in stripes, with a few wrong pixels."""
     rng = np.random.default_rng(seed)
     items = datums(rng, n)
-    truth, found = {}, {}
+    truth, predicted = {}, {}
     for one in items["datum_id"]:
         cuts = np.sort(rng.integers(4, 28, 2))
         columns = np.searchsorted(cuts, np.arange(32), side="right")
         truth[one] = np.tile(columns, (32, 1)).astype(np.uint8)
         wrong = rng.random((32, 32)) < 0.05
-        found[one] = np.where(wrong, rng.integers(0, 3, (32, 32)), truth[one]).astype(np.uint8)
-    return {"predictions": found, "ground_truths": truth, "datums": items}
+        predicted[one] = np.where(wrong, rng.integers(0, 3, (32, 32)), truth[one]).astype(np.uint8)
+    return {"predictions": predicted, "ground_truths": truth, "datums": items}
 
 
 def ids(tables: Tables, **where: str) -> list[str]:
@@ -211,8 +211,8 @@ def harder(task: str, t: Tables) -> Tables:
         return rows(t, P, ~night | luck(0.8, 7))
     if task == "segmentation":
         some = set(ids(t, light="night"))
-        found = {k: np.roll(v, 2, axis=1) if k in some else v for k, v in t[P].items()}
-        return {**t, P: found}
+        predicted = {k: np.roll(v, 2, axis=1) if k in some else v for k, v in t[P].items()}
+        return {**t, P: predicted}
     if task == "text":
         cut = pl.col("text").str.split(" ").list.head(9).list.join(" ")
         new = pl.when(night & luck(0.3, 7)).then(cut).otherwise("text")
@@ -492,9 +492,9 @@ def print_readings() -> None:
         print(f"| {name} | {code} | {results[0].get(code, 'not found')} | {quiet} |")
 
 
-def place(found: pl.DataFrame, words: Words) -> int | None:
+def place(causes: pl.DataFrame, words: Words) -> int | None:
     """Return the rank of the finding that names the fault, from 1; None if there is none."""
-    for at, finding in enumerate(found["finding"], 1):
+    for at, finding in enumerate(causes["finding"], 1):
         if any(all(word in finding for word in one) for one in words):
             return at
     return None
@@ -511,11 +511,11 @@ def measured(*, distracted: bool = False) -> Iterator[tuple[str, str, int | None
             tables = {side: tables[side].rename({"datum_id": "query_id"}) for side in sides}
         begun = time.process_time()
         try:
-            found = ee.diagnose(tables[P], tables[G], datums=tables["datums"], task=task).frame
+            causes = ee.diagnose(tables[P], tables[G], datums=tables["datums"], task=task).frame
         except ee.EvalengineError as refused:  # a refusal of the tables is the first finding
-            found = pl.DataFrame({"finding": [str(refused)]})
+            causes = pl.DataFrame({"finding": [str(refused)]})
         spent = time.process_time() - begun
-        yield task, name, place(found, words), found["finding"].first() or "nothing", spent
+        yield task, name, place(causes, words), causes["finding"].first() or "nothing", spent
 
 
 def unbroken(seeds: int = 4) -> Iterator[tuple[str, int, list[str]]]:
@@ -528,8 +528,8 @@ def unbroken(seeds: int = 4) -> Iterator[tuple[str, int, list[str]]]:
             tables = make(seed)
             if task == "retrieval":
                 tables = {k: v.rename({"datum_id": "query_id"}) for k, v in tables.items()}
-            found = ee.diagnose(tables[P], tables[G], datums=tables["datums"], task=task).frame
-            some = found.filter(~pl.col("finding").str.contains("^(datum |[a-z ]+ \\()"))
+            causes = ee.diagnose(tables[P], tables[G], datums=tables["datums"], task=task).frame
+            some = causes.filter(~pl.col("finding").str.contains("^(datum |[a-z ]+ \\()"))
             findings += some["finding"].to_list()
         yield task, seeds, findings
 

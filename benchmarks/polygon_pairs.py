@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 IMAGES = 100_000  # at scale 1
-TRUTHS, FOUND = 10, 50  # per image
+TRUTHS, PREDICTED = 10, 50  # per image
 AT_ONCE = 5_000  # images in memory
 LABELS = 20
 EVERY = 100  # contenders in a loop process one of so many images
@@ -74,8 +74,10 @@ def drawn(shapes: list[Any], rng: np.random.Generator, first: int, images: int) 
     truths = np.concatenate([near, near + extent], axis=1)
     label = rng.integers(0, LABELS, len(truths))
     which = rng.integers(0, len(shapes), len(truths))
-    of = (np.arange(images)[:, None] * TRUTHS + rng.integers(0, TRUTHS, (images, FOUND))).ravel()
-    found = truths[of] + rng.normal(0, 4, (of.size, 4))
+    of = (
+        np.arange(images)[:, None] * TRUTHS + rng.integers(0, TRUTHS, (images, PREDICTED))
+    ).ravel()
+    predicted = truths[of] + rng.normal(0, 4, (of.size, 4))
     again = np.where(rng.random(of.size) < 0.5, which[of], rng.integers(0, len(shapes), of.size))
     return {
         name: pl.DataFrame(
@@ -87,7 +89,7 @@ def drawn(shapes: list[Any], rng: np.random.Generator, first: int, images: int) 
         )
         for name, each, labels, shape, box in (
             ("groundtruths", TRUTHS, label, which, truths),
-            ("predictions", FOUND, label[of], again, found),
+            ("predictions", PREDICTED, label[of], again, predicted),
         )
     }
 
@@ -132,7 +134,7 @@ def evalengine(contender: str) -> Any:
                 many = min(AT_ONCE, images - first)
                 tables = (
                     table.slice(first * each, many * each).collect()
-                    for table, each in ((predictions, FOUND), (truths, TRUTHS))
+                    for table, each in ((predictions, PREDICTED), (truths, TRUTHS))
                 )
                 sums += of_images(*tables, many, over).tolist()
         lap("evaluate")
@@ -149,7 +151,7 @@ def images_of(folder: Path) -> Iterator[tuple[Side, Side]]:
     import polars as pl
 
     sides = []
-    for name, each in (("predictions", FOUND), ("groundtruths", TRUTHS)):
+    for name, each in (("predictions", PREDICTED), ("groundtruths", TRUTHS)):
         table = pl.scan_parquet(folder / f"{name}.parquet")
         remaining = table.filter(pl.col("datum_id") % EVERY == 0).collect(engine="streaming")
         rings = [np.array(one).reshape(-1, 2) for one in remaining["polygon"].list.first()]
@@ -164,8 +166,8 @@ def in_a_loop(image: tuple[Side, Side]) -> float:
     """shapely, pair by pair."""
     import shapely
 
-    (label, found), (truth_label, truths) = image
-    ours, theirs = ([shapely.Polygon(ring) for ring in rings] for rings in (found, truths))
+    (label, predicted), (truth_label, truths) = image
+    ours, theirs = ([shapely.Polygon(ring) for ring in rings] for rings in (predicted, truths))
     total = 0.0
     for name, one in zip(label, ours, strict=True):
         for other_name, other in zip(truth_label, theirs, strict=True):

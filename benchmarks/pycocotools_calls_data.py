@@ -14,8 +14,8 @@ def objects(rng: np.random.Generator, scale: float) -> Frames:
     """Return the small set of detection_data.py, or a share of its images."""
     small = detection_data.SIZES["small"]
     shares = (round(scale * n) for n in (small.images, small.ground_truths, small.detections))
-    images, truths, found = shares
-    size = detection_data.Size("objects", images, small.classes, truths, found)
+    images, truths, predicted = shares
+    size = detection_data.Size("objects", images, small.classes, truths, predicted)
     frames = detection_data.tables(size, seed=int(rng.integers(1 << 32)))
     return dict(zip(("gt.json", "dt.json"), detection_data.coco(frames), strict=True))
 

@@ -160,24 +160,26 @@ def main() -> None:
         print(json.dumps(measure(asked.only, *files)))
         return
     names = [*CONTENDERS, *(INTERVALS_OF if asked.drawn else ())]
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
+    results: dict[str, list[dict[str, Any]]] = {name: [] for name in names}
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder) / "rows.parquet", asked.rows)
         write(Path(folder) / "small.parquet", 50_000)
         write(Path(folder) / "drawn.parquet", asked.drawn)
         one = {"POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         for _ in range(asked.runs):
-            for name, runs in found.items():
+            for name, runs in results.items():
                 line = [sys.executable, __file__, "--only", name, "--folder", folder]
                 done = subprocess.run(
                     line, env=os.environ | one, check=True, capture_output=True, text=True
                 )
                 runs.append(json.loads(done.stdout.splitlines()[-1]))
-    ours, *others = (np.array(found[name][0]["numbers"]) for name in tuple(CONTENDERS)[:3])
-    apart = [f"{(np.abs(ours - their) / np.abs(their)).max():.1e}" for their in others]
-    print(f"{asked.rows:,} rows, {GROUPS} groups; numbers apart by at most {' and '.join(apart)}")
+    ours, *others = (np.array(results[name][0]["numbers"]) for name in tuple(CONTENDERS)[:3])
+    deviations = [f"{(np.abs(ours - their) / np.abs(their)).max():.1e}" for their in others]
+    print(
+        f"{asked.rows:,} rows, {GROUPS} groups; numbers apart by at most {' and '.join(deviations)}"
+    )
     print("| | CPU s | wall s | peak GiB |\n| --- | ---: | ---: | ---: |")
-    for name, runs in found.items():
+    for name, runs in results.items():
         cells = (statistics.median(run[key] for run in runs) for key in ("cpu", "wall", "peak"))
         print(f"| {name} | {' | '.join(f'{cell:.2f}' for cell in cells)} |")
 

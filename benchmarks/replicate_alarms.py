@@ -42,13 +42,13 @@ def runs(cell: str, i: int, gain: float) -> list[pl.DataFrame]:
     target = rng.integers(0, 2, n)
     ease = rng.normal(1, 1.5, n)
     own = [ease + rng.normal(0, 0.7, n) + better for better in (0.0, gain)]
-    found = []
+    made = []
     for level in own:
         for _ in range(seeds):
             right = rng.random(n) < expit(level + rng.normal(0, spread))
             prediction = np.where(right, target, 1 - target)
-            found.append(pl.DataFrame({"target": target, "prediction": prediction}))
-    return found
+            made.append(pl.DataFrame({"target": target, "prediction": prediction}))
+    return made
 
 
 def measured(cell: str, i: int, draws: int, gain: float) -> dict[str, list[float]]:
@@ -63,13 +63,13 @@ def measured(cell: str, i: int, draws: int, gain: float) -> dict[str, list[float
     names = ["a"] * seeds + ["b"] * seeds
     several = ee.compare(*made, names=names, **options).differences
     single = ee.compare(made[0], made[seeds], **options).differences
-    found = {}
+    rates = {}
     for kind, rows in (("", several), (" one seed", single)):
         for metric, average in (("Accuracy", None), ("F1", "macro")):
             row = rows.filter(metric=metric).filter(pl.col("average").eq_missing(average))
             p, gap = row["p"][0], row["difference"][0]
-            found[metric + kind] = [1.0 if p is None else p, gap or 0.0]
-    return found
+            rates[metric + kind] = [1.0 if p is None else p, gap or 0.0]
+    return rates
 
 
 def pair(cell: str, i: int, draws: int) -> list[dict[str, list[float]]]:
@@ -91,7 +91,7 @@ def as_table(stored: dict[str, Any]) -> str:
     rows = []
     for cell in filter(stored.__contains__, CELLS):
         every = [
-            {name: np.array([found[name] for found in sets]) for name in sets[0]}
+            {name: np.array([rates[name] for rates in sets]) for name in sets[0]}
             for sets in zip(*stored[cell], strict=True)
         ]
         made = [shares(every[0][name], every[1][name]) for name in (*METRICS, "Accuracy one seed")]

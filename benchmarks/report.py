@@ -35,12 +35,12 @@ class Case:
         title: heading on the page of benchmarks.
         make: function of a folder and the share of the full size; returns the arguments of
             ``score``.
-        held: whether the target for CPU seconds applies.
+        has_target: whether the target for CPU seconds applies.
     """
 
     title: str
     make: Callable[[Path, float], list[str]]
-    held: bool = False
+    has_target: bool = False
 
 
 def images(folder: Path, scale: float) -> list[str]:
@@ -72,10 +72,10 @@ def many_labels(folder: Path, scale: float) -> list[str]:
     rng = np.random.default_rng(2)
     n = int(120_000 * scale)
     truth = rng.permutation(n) % 1200
-    found = np.where(rng.random(n) < 0.7, truth, rng.integers(0, 1200, n))
+    predicted = np.where(rng.random(n) < 0.7, truth, rng.integers(0, 1200, n))
     names = np.array([f"a kind of thing, number {i}" for i in range(1200)])
     site = [f"site {i}" for i in rng.integers(0, 300, n)]
-    table = {"actual": names[truth], "predicted": names[found], "site": site}
+    table = {"actual": names[truth], "predicted": names[predicted], "site": site}
     pl.DataFrame(table).write_parquet(folder / "table.parquet")
     return [str(folder / "table.parquet"), "--by", "site"]
 
@@ -86,7 +86,7 @@ def example(*names: str) -> Callable[[Path, float], list[str]]:
 
 
 CASES = {
-    "images": Case("Boxes, 5,000 images, 250,000 detections", images, held=True),
+    "images": Case("Boxes, 5,000 images, 250,000 detections", images, has_target=True),
     "binary": Case("Two classes, 20 million rows", binary),
     "labels": Case("1,200 labels, 120,000 rows, 300 slices", many_labels),
     "detection": Case(
@@ -145,7 +145,7 @@ def _median(some: list[measuring.Process]) -> measuring.Process:
     return measuring.Process(wall, cpu, peak, "")
 
 
-def section(found: dict[str, Measured], runs: int) -> str:
+def section(results: dict[str, Measured], runs: int) -> str:
     """Format the section of the page of benchmarks."""
     lines = [
         "## Cost of a report",
@@ -156,16 +156,16 @@ def section(found: dict[str, Measured], runs: int) -> str:
         "| | run: CPU s | page: CPU s | wall s | peak MB | page MB | page / run |",
         "| --- | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
-    for name, one in found.items():
+    for name, one in results.items():
         times = one.page.cpu / one.run.cpu
         message = f"{times:.2f}"
-        if CASES[name].held:
+        if CASES[name].has_target:
             message += f", at most {MOST_TIMES:g}: {'reached' if times <= MOST_TIMES else 'missed'}"
         lines.append(
             f"| {CASES[name].title} | {one.run.cpu:.2f} | {one.page.cpu:.2f} | {one.page.wall:.2f}"
             f" | {one.page.peak_mb:,.0f} | {one.megabytes:.2f} | {message} |"
         )
-    largest = max(one.megabytes for one in found.values())
+    largest = max(one.megabytes for one in results.values())
     met = "reached" if largest <= MOST_MB else "missed"
     lines += ["", f"The largest page has {largest:.2f} MB, at most {MOST_MB:g}: {met}."]
     return "\n".join(lines) + "\n"
@@ -182,8 +182,8 @@ def main() -> int:
     if unknown:
         parser.error(f"no case {', '.join(unknown)}; there are {', '.join(CASES)}")
     scale = 0.02 if given.quick else 1.0
-    found = {name: measured(name, given.runs, scale) for name in given.cases or list(CASES)}
-    text = section(found, given.runs)
+    results = {name: measured(name, given.runs, scale) for name in given.cases or list(CASES)}
+    text = section(results, given.runs)
     print(text)
     if given.write_docs:
         reporting.write_docs("report", text)

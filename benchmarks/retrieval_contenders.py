@@ -67,8 +67,8 @@ def polars(contender: str) -> Numbers:
     def run(folder: Path) -> Any:
         judged = pl.scan_parquet(folder / "qrels.parquet").filter(pl.col("relevance") > 0)
         rows = ranked(pl.scan_parquet(folder / "run.parquet"))
-        found = rows.join(judged, on=["query_id", "doc_id"]).group_by(query)
-        values = found.agg(
+        matched = rows.join(judged, on=["query_id", "doc_id"]).group_by(query)
+        values = matched.agg(
             dcg=discounted, ap=precision.sum(), rr=1 / rank.min(), hits=(rank <= 100).sum()
         )
         per_query = judged.group_by(query).agg(ideal=ideal, relevant=pl.len())
@@ -110,8 +110,8 @@ def pytrec_eval(_: str) -> Numbers:
     names["recall_100"] = "recall.100"
 
     def run(folder: Path) -> list[float]:
-        qrels, found = dictionaries(folder)
-        values = pytrec_eval.RelevanceEvaluator(qrels, set(names.values())).evaluate(found)
+        qrels, runs = dictionaries(folder)
+        values = pytrec_eval.RelevanceEvaluator(qrels, set(names.values())).evaluate(runs)
         return [sum(row[name] for row in values.values()) / len(values) for name in names]
 
     return run

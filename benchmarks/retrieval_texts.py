@@ -63,8 +63,8 @@ def continuous_eval(_section: str, _contender: str) -> Run:
         lap("load")
         numbers: list[float] = []
         for row in sample:
-            found = metric.compute(row["retrieved"], row["relevant"])
-            numbers += [found[f"context_{name}"] for name in ("precision", "recall", "f1")]
+            scores = metric.compute(row["retrieved"], row["relevant"])
+            numbers += [scores[f"context_{name}"] for name in ("precision", "recall", "f1")]
         lap("evaluate", round(len(rows) / len(sample)))
         return numbers
 
@@ -81,8 +81,8 @@ def forms_of(chunk: str) -> list[str]:
     return forms if forms[0] else []
 
 
-def gain(found: list[bool]) -> float:
-    return sum(hit / max(1.0, math.log2(rank)) for rank, hit in enumerate(found, 1))
+def gain(relevant: list[bool]) -> float:
+    return sum(hit / max(1.0, math.log2(rank)) for rank, hit in enumerate(relevant, 1))
 
 
 def plain_python(_section: str, _contender: str) -> Run:

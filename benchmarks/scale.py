@@ -97,11 +97,11 @@ def detections(rng: Any, first: int, many: int) -> dict[str, Any]:
 
     truths = drawn(first, many, 5)
     kept = rng.random(truths[0].size) < 0.8
-    found = [column[kept] for column in truths]
-    found[2] = found[2] + rng.normal(0, 5, found[2].shape).astype(np.float32)
+    columns = [column[kept] for column in truths]
+    columns[2] = columns[2] + rng.normal(0, 5, columns[2].shape).astype(np.float32)
     wrong = drawn(first, many, 6)
-    score = np.r_[rng.beta(4, 2, found[0].size), rng.beta(1.5, 5, wrong[0].size)]
-    both = [np.concatenate(pair) for pair in zip(found, wrong, strict=True)]
+    score = np.r_[rng.beta(4, 2, columns[0].size), rng.beta(1.5, 5, wrong[0].size)]
+    both = [np.concatenate(pair) for pair in zip(columns, wrong, strict=True)]
     order = np.argsort(both[0], kind="stable")
     return {
         "predictions": table(
@@ -197,18 +197,18 @@ def measured(arguments: argparse.Namespace, images: int, limit: str) -> dict[str
     def look() -> None:
         nonlocal scratch
         while not over.wait(0.1):
-            held = measuring.folder_size(arguments.folder / "scratch")
+            used = measuring.folder_size(arguments.folder / "scratch")
             for file in Path(f"/proc/{os.getpid()}/task").glob("*/children"):
-                held += sum(map(measuring.unnamed_size, map(int, file.read_text().split())))
-            scratch = max(scratch, held)
+                used += sum(map(measuring.unnamed_size, map(int, file.read_text().split())))
+            scratch = max(scratch, used)
 
     watcher = threading.Thread(target=look, daemon=True)
     watcher.start()
     process = measuring.spawn(command)
     over.set()
     watcher.join()
-    found = json.loads(process.output)
-    return {**found, "wall": process.wall, "cpu": process.cpu, "peak_mb": process.peak_mb,
+    result = json.loads(process.output)
+    return {**result, "wall": process.wall, "cpu": process.cpu, "peak_mb": process.peak_mb,
             "scratch": scratch, "images": images, "limit": limit}  # fmt: skip
 
 

@@ -53,9 +53,9 @@ def label_maps(rng: Any, first: int, many: int) -> dict[str, Any]:
 
     cells = (many, SIDE // 16, SIDE // 16)
     truth = rng.integers(0, CLASSES, cells, dtype=np.uint8)
-    found = np.where(rng.random(cells) < 0.8, truth, rng.integers(0, CLASSES, (many, 1, 1)))
+    predicted = np.where(rng.random(cells) < 0.8, truth, rng.integers(0, CLASSES, (many, 1, 1)))
     sides = {}
-    for name, map_ in (("predictions", found.astype(np.uint8)), ("truths", truth)):
+    for name, map_ in (("predictions", predicted.astype(np.uint8)), ("truths", truth)):
         pixels = np.repeat(np.repeat(map_, 16, 1), 16, 2).reshape(-1)
         ends = np.arange(0, pixels.size + 1, SIDE, dtype=np.int32)
         rows = pa.ListArray.from_arrays(pa.array(ends), pa.array(pixels))
@@ -136,9 +136,9 @@ def entities(rng: Any, first: int, many: int) -> dict[str, Any]:
         "start": start,
         "end": start + rng.integers(3, 10, datum.size),
     }
-    found = {**columns, "start": start - (rng.random(datum.size) < 0.2)}
+    predicted = {**columns, "start": start - (rng.random(datum.size) < 0.2)}
     return {
-        "predictions": pa.table({**found, "score": rng.random(datum.size)}),
+        "predictions": pa.table({**predicted, "score": rng.random(datum.size)}),
         "truths": pa.table(columns),
     }
 

@@ -143,14 +143,14 @@ def page(words: Words, result: dict[str, Any]) -> str:
     parts += [IN_PROCESS, in_process_table(result, peers, names)]
     if any(contender["whole"] for contender in contenders.values()):
         parts += [WHOLE, whole_table(contenders, peers, names)]
-    apart = [
+    deviating = [
         names[name]
         for name, contender in contenders.items()
         if not is_ours(name) and not words.agrees(name, contender)
     ]
-    if apart:
+    if deviating:
         parts.append(
-            f"{', '.join(apart)}: further than {AGREE:.0e} from the reference, "
+            f"{', '.join(deviating)}: further than {AGREE:.0e} from the reference, "
             "so no peer to be measured against."
         )
     if met := goals(words, result, peers):

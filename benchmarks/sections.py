@@ -88,14 +88,14 @@ def entrants(
     benchmark: Benchmark, section: Section, options: argparse.Namespace
 ) -> dict[str, dict[str, str]]:
     """Return requested contenders -> environment with the path of their program."""
-    found: dict[str, dict[str, str]] = {}
+    entries: dict[str, dict[str, str]] = {}
     for name in section.contenders:
         option = benchmark.programs.get(name)
         program = getattr(options, attribute(option)) if option else None
         if (option and not program) or (options.contenders and name not in options.contenders):
             continue
-        found[name] = {"BENCHMARK_PROGRAM": str(Path(program).absolute())} if program else {}
-    return found
+        entries[name] = {"BENCHMARK_PROGRAM": str(Path(program).absolute())} if program else {}
+    return entries
 
 
 def measure(benchmark: Benchmark, name: str, options: argparse.Namespace) -> dict[str, Any]:

@@ -85,8 +85,8 @@ def opened(section: str, contender: str, folder: Path) -> Iterator[tuple[Any, An
 def with_numpy() -> Counter:
     import numpy as np
 
-    def count(truth: Any, found: Any) -> Confusion:
-        joint = truth.ravel().astype(np.uint16) * CLASSES + found.ravel()
+    def count(truth: Any, predicted: Any) -> Confusion:
+        joint = truth.ravel().astype(np.uint16) * CLASSES + predicted.ravel()
         return np.bincount(joint, minlength=CLASSES * CLASSES).reshape(CLASSES, CLASSES)
 
     return count
@@ -95,9 +95,9 @@ def with_numpy() -> Counter:
 def with_opencv() -> Counter:
     import cv2
 
-    def count(truth: Any, found: Any) -> Confusion:
+    def count(truth: Any, predicted: Any) -> Confusion:
         sizes, ranges = [CLASSES] * 2, [0, CLASSES] * 2
-        return cv2.calcHist([truth, found], [0, 1], None, sizes, ranges).astype("int64")
+        return cv2.calcHist([truth, predicted], [0, 1], None, sizes, ranges).astype("int64")
 
     return count
 
@@ -106,15 +106,17 @@ def with_sklearn() -> Counter:
     from sklearn.metrics import confusion_matrix
 
     labels = list(range(CLASSES))
-    return lambda truth, found: confusion_matrix(truth.ravel(), found.ravel(), labels=labels)
+    return lambda truth, predicted: confusion_matrix(
+        truth.ravel(), predicted.ravel(), labels=labels
+    )
 
 
 def with_torchmetrics() -> Counter:
     import torch
     from torchmetrics.functional.classification import multiclass_confusion_matrix
 
-    def count(truth: Any, found: Any) -> Confusion:
-        sides = (torch.from_numpy(side) for side in (found, truth))
+    def count(truth: Any, predicted: Any) -> Confusion:
+        sides = (torch.from_numpy(side) for side in (predicted, truth))
         return multiclass_confusion_matrix(*sides, CLASSES, validate_args=False).numpy()
 
     return count
@@ -124,8 +126,8 @@ def with_polars() -> Counter:
     import numpy as np
     import polars as pl
 
-    def count(truth: Any, found: Any) -> Confusion:
-        pixels = pl.DataFrame({"truth": truth.ravel(), "found": found.ravel()})
+    def count(truth: Any, predicted: Any) -> Confusion:
+        pixels = pl.DataFrame({"truth": truth.ravel(), "found": predicted.ravel()})
         cells = pixels.group_by("truth", "found").len()
         out = np.zeros((CLASSES, CLASSES), np.int64)
         out[cells["truth"].to_numpy(), cells["found"].to_numpy()] = cells["len"].to_numpy()
@@ -158,8 +160,8 @@ def peer(section: str, contender: str) -> Run:
             pairs = opened(section, contender, folder)
         lap("load", 0)
         confusion = np.zeros((CLASSES, CLASSES), np.int64)
-        for truth, found in pairs:
-            confusion += count(truth, found)
+        for truth, predicted in pairs:
+            confusion += count(truth, predicted)
         right = confusion.diagonal()
         union = confusion.sum(0) + confusion.sum(1) - right
         iou = [float(r / u) if u else None for r, u in zip(right, union, strict=True)]

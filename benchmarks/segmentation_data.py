@@ -96,8 +96,8 @@ def regions(order: Order, i: int) -> tuple[Maps, Maps]:
 
 
 def drawn(order: Order, i: int) -> tuple[Maps, Maps]:
-    truth, found = order.generator(i).integers(0, CLASSES, (2, SIDE, SIDE), dtype=np.uint8)
-    return truth, found
+    truth, predicted = order.generator(i).integers(0, CLASSES, (2, SIDE, SIDE), dtype=np.uint8)
+    return truth, predicted
 
 
 def arrays(one: Callable[[Order, int], tuple[Maps, Maps]]) -> Callable[[Order], None]:
@@ -165,11 +165,11 @@ def windows(order: Order) -> None:
     side = max(TILE, round(LARGE * order.scale**0.5))
     many = side // CELL + 1
     truth = rng.integers(0, CLASSES, (many, many), dtype=np.uint8)
-    found = np.where(rng.random(truth.shape) < WRONG, rng.integers(0, CLASSES), truth)
+    predicted = np.where(rng.random(truth.shape) < WRONG, rng.integers(0, CLASSES), truth)
     shape = {"height": side, "width": side, "count": 1, "dtype": "uint8", "driver": "GTiff"}
     tiles = {"tiled": True, "blockxsize": TILE, "blockysize": TILE, "compress": "deflate",
              "num_threads": order.workers}  # fmt: skip
-    for name, cells in (("truth", truth), ("found", found.astype(np.uint8))):
+    for name, cells in (("truth", truth), ("found", predicted.astype(np.uint8))):
         path = order.folder / f"{name}.tif"
         with rasterio.open(path, "w", **shape, **tiles, **placed()) as file:
             for top in range(0, side, TILE):

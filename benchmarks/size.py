@@ -269,7 +269,7 @@ def pairs(modules: list[Module]) -> list[tuple[str, str]]:
     plural do not count.
     """
     classes = _classes(modules)
-    found = []
+    matches = []
     for name, bases in classes.items():
         if "Parts" not in _tokens(name):
             continue
@@ -281,8 +281,8 @@ def pairs(modules: list[Module]) -> list[tuple[str, str]]:
             if stem and other != name and "Parts" not in _tokens(other) and _stem(other) == stem
         ]
         if own or same:
-            found.append((name, (own or same)[0]))
-    return sorted(found)
+            matches.append((name, (own or same)[0]))
+    return sorted(matches)
 
 
 def _tokens(name: str) -> list[str]:
@@ -431,7 +431,7 @@ def measure(root: Path) -> dict[str, int | dict[str, int]]:
         "docstrings that begin with What, Whether, ...": sum(map(openings, source)),
         "assertions on wording in tests": dict(sum(map(Counter, map(wording, tests)), Counter())),
     }
-    found = idiom(
+    words = idiom(
         {
             "docstrings": [str(node.value) for node in docstrings],
             "comments": comments,
@@ -440,10 +440,10 @@ def measure(root: Path) -> dict[str, int | dict[str, int]]:
         }
     )
     total = Counter[str]()
-    for counts in found.values():
+    for counts in words.values():
         total.update(counts)
     figures["idiom, all"] = dict(total)
-    return {**figures, **{f"idiom: {name}": counts for name, counts in found.items()}}
+    return {**figures, **{f"idiom: {name}": counts for name, counts in words.items()}}
 
 
 def _sum(value: int | dict[str, int]) -> int:

@@ -53,7 +53,7 @@ def run(folder: Path, name: str, datums: int) -> dict[str, Any]:
     from evalengine.evaluation import planner
     from evalengine.executors.pools import InTurn
     from evalengine.ingest.opening import Tables, open_inputs
-    from evalengine.outofcore import plan_buckets
+    from evalengine.outofcore.driver import plan_buckets
     from evalengine.schemas.option_values import make_options
 
     task, metrics, _ = WORKS[name]
@@ -64,8 +64,8 @@ def run(folder: Path, name: str, datums: int) -> dict[str, Any]:
     options = make_options(None, **given)
     plan = planner.make_plan(options, task)
     inputs = open_inputs(Tables(*paths), options)
-    found, reason = plan_buckets(plan, inputs, options, InTurn(1), single=True)
-    assert found is not None, reason
+    bucket_plan, reason = plan_buckets(plan, inputs, options, InTurn(1), single=True)
+    assert bucket_plan is not None, reason
     peak, tally, watching, over = 0, 0, 0.0, threading.Event()
 
     def look() -> None:
@@ -89,10 +89,10 @@ def run(folder: Path, name: str, datums: int) -> dict[str, Any]:
         "needs": sorted(plan.needs),
         "cpu_first": own.ru_utime + own.ru_stime - watching,
         "cpu_workers": theirs.ru_utime + theirs.ru_stime,
-        "held": found.sizes.held,
+        "held": bucket_plan.sizes.held,
         "scratch": peak,
         "tally": tally,
-        "reserved": found.sizes.scratch,
+        "reserved": bucket_plan.sizes.scratch,
         "buckets": info["buckets"],
         "evalengine": ee.__version__,
     }
@@ -117,7 +117,7 @@ def measure(folder: Path, name: str) -> tuple[dict[str, Any], str]:
     first, workers = slope("cpu_first", 1e6), slope("cpu_workers", 1e6)
     spent = few["cpu_first"] + few["cpu_workers"] / WORKERS
     start = spent - few["rows"] / 1e6 * (first + workers / WORKERS)
-    found = {
+    result = {
         "task": task,
         "metrics": metrics,
         "needs": many["needs"],
@@ -130,7 +130,7 @@ def measure(folder: Path, name: str) -> tuple[dict[str, Any], str]:
         "tally": round(many["tally"] / many["rows"], 1),
         "reserved": round(many["reserved"] / many["rows"], 1),
     }
-    return found, many["evalengine"]
+    return result, many["evalengine"]
 
 
 def main() -> int:
@@ -149,19 +149,19 @@ def main() -> int:
     machine = measuring.machine()
     stored = json.loads(FILE.read_text()) if FILE.exists() else {"runs": []}
     for name in options.only:
-        found, version = measure(options.folder, name)
-        print(json.dumps(found), flush=True)
+        result, version = measure(options.folder, name)
+        print(json.dumps(result), flush=True)
         others = [
             one
             for one in stored["runs"]
-            if (one["task"], one["metrics"]) != (found["task"], found["metrics"])
+            if (one["task"], one["metrics"]) != (result["task"], result["metrics"])
         ]
         stored = {
             "machine": f"{machine['cpu']}, {machine['cores']} cores, {machine['system']}, Python"
             f" {machine['python']}",
             "measured": time.strftime("%Y-%m-%d"),
             "evalengine": version,
-            "runs": [*others, found],
+            "runs": [*others, result],
         }
         if options.write:
             FILE.write_text(json.dumps(stored, indent=1) + "\n")

@@ -135,9 +135,9 @@ def detect(
     [n_images] multiplies the localisation noise (bad weather, a dirty lens).
     """
     n_classes, n_images = len(probability), len(size)
-    found = np.flatnonzero(rng.random(len(objects.image)) < detector.found)
-    copies = 1 + rng.poisson(detector.duplicates, len(found))
-    source = np.repeat(found, copies)
+    detected = np.flatnonzero(rng.random(len(objects.image)) < detector.found)
+    copies = 1 + rng.poisson(detector.duplicates, len(detected))
+    source = np.repeat(detected, copies)
     duplicate = np.arange(len(source)) != np.repeat(np.cumsum(copies) - copies, copies)
 
     # Tight for the first detection of an object, looser for its duplicates.

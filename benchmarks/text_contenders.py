@@ -106,15 +106,15 @@ def rouge_score_rs(section: str, _contender: str) -> Run:
     def run(folder: Path, lap: Lap) -> list[float]:
         ours, theirs = columns(folder)
         if section not in BY_PAIR:
-            found = means(scorer.score_batch(theirs, ours), TYPES)
+            scores = means(scorer.score_batch(theirs, ours), TYPES)
             lap("evaluate")
-            return found
+            return scores
         lap("load")
         step = SAMPLED[section]
         some = scorer.score_batch(theirs[::step], ours[::step])
-        found = [float(score[name].fmeasure) for score in some for name in TYPES]
+        scores = [float(score[name].fmeasure) for score in some for name in TYPES]
         lap("evaluate", round(len(ours) / len(some)))
-        return found
+        return scores
 
     return run
 
@@ -148,14 +148,14 @@ def sacrebleu(section: str, _contender: str) -> Run:
         ours, theirs = columns(folder)
         scorer = made()
         if section not in BY_PAIR:
-            found = [scorer.corpus_score(ours, [theirs]).score]
+            scores = [scorer.corpus_score(ours, [theirs]).score]
             lap("evaluate")
-            return found
+            return scores
         lap("load")
         some = range(0, len(ours), SAMPLED[section])
-        found = [unit * scorer.sentence_score(ours[i], [theirs[i]]).score for i in some]
-        lap("evaluate", round(len(ours) / len(found)))
-        return found
+        scores = [unit * scorer.sentence_score(ours[i], [theirs[i]]).score for i in some]
+        lap("evaluate", round(len(ours) / len(scores)))
+        return scores
 
     return run
 

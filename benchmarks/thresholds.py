@@ -45,12 +45,12 @@ def boxes() -> tuple[pl.DataFrame, pl.DataFrame]:
     n = IMAGES * EACH
     there = rng.random(n) < 0.2
     x, y = rng.random(n) * 600, rng.random(n) * 400
-    found = pl.DataFrame(
+    predicted = pl.DataFrame(
         {"datum_id": np.repeat(np.arange(IMAGES), EACH), "label_value": rng.integers(0, LABELS, n),
          "xmin": x, "ymin": y, "xmax": x + 40, "ymax": y + 40}
     )  # fmt: skip
     score = there * 0.3 + rng.random(n) * 0.7
-    return found.with_columns(score=pl.Series(score)), found.filter(pl.Series(there))
+    return predicted.with_columns(score=pl.Series(score)), predicted.filter(pl.Series(there))
 
 
 def contenders() -> dict[str, Callable[[], Any]]:
@@ -109,12 +109,12 @@ def main() -> None:
     taken: dict[str, list[tuple[float, float, float]]] = {name: [] for name in every}
     for turn in range(runs + 1):
         for name, call in every.items():
-            held = reset_peak()
+            before = reset_peak()
             wall, ready = time.perf_counter(), time.process_time()
             call()
             spent = time.process_time() - ready, time.perf_counter() - wall
             if turn:  # the first call loads everything
-                taken[name].append((*spent, status("VmHWM") - held))
+                taken[name].append((*spent, status("VmHWM") - before))
     print("| | CPU s | wall s | peak MB above |\n| --- | ---: | ---: | ---: |")
     for name, figures in taken.items():
         cpu, wall, peak = map(statistics.median, zip(*figures, strict=True))

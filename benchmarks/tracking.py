@@ -140,9 +140,9 @@ def make(folder: Path, shapes: Shapes, seed: int = 17) -> None:
             home = folder / size / "gt" / sequence
             (home / "gt").mkdir(parents=True, exist_ok=True)
             sides = walks(rng, length, shapes.crowds[name])
-            truth, found = map(masks_of, sides) if shapes.masks else map(text_of, sides)
+            truth, predicted = map(masks_of, sides) if shapes.masks else map(text_of, sides)
             (home / "gt" / "gt.txt").write_text(truth)
-            (folder / size / "tracker" / "data" / f"{sequence}.txt").write_text(found)
+            (folder / size / "tracker" / "data" / f"{sequence}.txt").write_text(predicted)
             (home / "seqinfo.ini").write_text(f"[Sequence]\nname={sequence}\nseqLength={length}\n")
     (folder / "done").touch()
 
@@ -188,7 +188,7 @@ def masks_of(rows: list[Row]) -> str:
 def walks(rng: Any, length: int, crowd: int) -> tuple[list[Row], list[Row]]:
     """Yield rows of one sequence: people at every place of a crowd, one after the other."""
     truth: list[Row] = []
-    found: list[Row] = []
+    predicted: list[Row] = []
     person = track = 0
     for _ in range(crowd):
         frame = 1
@@ -208,7 +208,7 @@ def walks(rng: Any, length: int, crowd: int) -> tuple[list[Row], list[Row]]:
                 if not gone and rng.random() < 0.95:
                     dx, dy, dw, dh = rng.normal(0, 0.04, 4) * height
                     box = x + dx, y + dy, (height + dw) * 0.4, height + dh
-                    found.append((now, int(track) + 10_000 * person, box, 1))
+                    predicted.append((now, int(track) + 10_000 * person, box, 1))
             frame = last + int(rng.integers(1, 30))
     for false in range(crowd * length // 40):
         begin = int(rng.integers(1, length + 1))
@@ -216,8 +216,8 @@ def walks(rng: Any, length: int, crowd: int) -> tuple[list[Row], list[Row]]:
         own = 10_000_000 + false
         box = x, y, height * 0.4, height
         last = min(length, begin + int(rng.integers(0, 6)))
-        found += [(now, own, box, 1) for now in range(begin, last + 1)]
-    return truth, found
+        predicted += [(now, own, box, 1) for now in range(begin, last + 1)]
+    return truth, predicted
 
 
 def main() -> None:

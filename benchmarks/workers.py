@@ -108,9 +108,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 def medians(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the median of each figure over runs with as many workers."""
     figures = ("wall", "own_cpu", "workers_cpu")
-    found = {name: statistics.median(one[name] for one in runs) for name in figures}
+    values = {name: statistics.median(one[name] for one in runs) for name in figures}
     walls = {step: statistics.median(one["walls"][step] for one in runs) for step in STEPS}
-    return {**runs[0], **found, "walls": walls}
+    return {**runs[0], **values, "walls": walls}
 
 
 def reachable(one: dict[str, Any]) -> float:
@@ -177,18 +177,18 @@ def main() -> int:
     options.folder.mkdir(parents=True, exist_ok=True)
     if not all(file.exists() for file in tables(options)):
         make(options)
-    found: dict[int, list[dict[str, Any]]] = {1: [], 2: []}
+    measured_runs: dict[int, list[dict[str, Any]]] = {1: [], 2: []}
     for _ in range(options.runs):
-        for workers, runs in found.items():
+        for workers, runs in measured_runs.items():
             process = measuring.spawn(
                 [sys.executable, __file__, *sys.argv[1:], "--child", str(workers)]
             )
             runs.append(json.loads(process.output))
             print(json.dumps(runs[-1]), file=sys.stderr, flush=True)
-    if len({one["numbers"] for runs in found.values() for one in runs}) > 1:
+    if len({one["numbers"] for runs in measured_runs.values() for one in runs}) > 1:
         print("the numbers differ between runs", file=sys.stderr)
         return 1
-    text = page(medians(found[1]), medians(found[2]), options, machine)
+    text = page(medians(measured_runs[1]), medians(measured_runs[2]), options, machine)
     print(text)
     if options.write_docs:
         reporting.write_docs(NAMES[options.task], text)

@@ -59,12 +59,12 @@ def test_the_page_of_coverage(module: Any, name: str) -> None:
 
 def test_coverage_is_of_the_truth_and_of_the_mean(module: Any) -> None:
     """Two labels have values of 0.5 and 0.7, which are 0.1 too high on average."""
-    found = module("interval_coverage").Found()
+    coverage = module("interval_coverage").Coverage()
     for value, low, high in ((0.55, 0.45, 0.65), (0.65, 0.58, 0.75)):
-        found.rows.append((0, value, low, high, 0.5, 0.0))
-        found.rows.append((1, value + 0.2, low + 0.2, high + 0.2, 0.7, 0.0))
-    assert (found.coverage, found.of_mean) == (0.5, 1.0)
-    assert found.own_bias == pytest.approx(0.1 / 0.05)
+        coverage.rows.append((0, value, low, high, 0.5, 0.0))
+        coverage.rows.append((1, value + 0.2, low + 0.2, high + 0.2, 0.7, 0.0))
+    assert (coverage.coverage, coverage.of_mean) == (0.5, 1.0)
+    assert coverage.own_bias == pytest.approx(0.1 / 0.05)
 
 
 @pytest.mark.parametrize("name", ["answers", "videos", "frames", "queries", "texts", "boxes"])
@@ -83,9 +83,9 @@ def test_pairs_of_runs(module: Any, name: str) -> None:
 
 
 def test_the_detectable_difference_predicts_the_power(module: Any) -> None:
-    found = module("comparison_alarms").Found(0.05, 0.95, 0.1, 0.1, 0.8)
-    assert found.promised == pytest.approx(0.8, abs=1e-3)
-    assert module("comparison_alarms").Found(0.05, 0.95, 0.1, 0.0, 0.8).promised == pytest.approx(
+    result = module("comparison_alarms").Alarms(0.05, 0.95, 0.1, 0.1, 0.8)
+    assert result.promised == pytest.approx(0.8, abs=1e-3)
+    assert module("comparison_alarms").Alarms(0.05, 0.95, 0.1, 0.0, 0.8).promised == pytest.approx(
         0.05
     )
 

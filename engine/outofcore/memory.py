@@ -427,7 +427,7 @@ class Sizes(msgspec.Struct):
         scratch: approximate bytes on disk.
         group_rows: maximum number of ranked rows per label group, unless a single label has more.
         at_once: label groups in memory at the same time if no worker is busy.
-        memory_use: bytes of memory that all buckets would take together.
+        held: bytes of memory that all buckets would take together.
     """
 
     n: int
@@ -436,7 +436,7 @@ class Sizes(msgspec.Struct):
     datums_at_once: int
     at_once: int = 1
     run_rows: int = 1
-    memory_use: int = 0
+    held: int = 0
 
 
 def bytes_of_limit(limit: str | int | None) -> int:
@@ -588,7 +588,7 @@ def bucket_count(
         datums_at_once=max(1000, int(room / 64)),
         at_once=max(1, workers - 1),
         run_rows=max(1000, int(room) // _RUN_ROW),
-        memory_use=int(needed),
+        held=int(needed),
     )
 
 
@@ -711,7 +711,7 @@ class Slope(msgspec.Struct):
         start: seconds of a run without rows.
         cpu_first: CPU seconds per million rows of the first process.
         cpu_workers: CPU seconds per million rows of all workers.
-        memory_use: bytes of memory per row that all buckets would take together.
+        held: bytes of memory per row that all buckets would take together.
         scratch: peak bytes on disk per row.
         tally: peak bytes on disk per row except those of shuffled rows.
         reserved: bytes on disk per row that had to be free before the run.
@@ -724,7 +724,7 @@ class Slope(msgspec.Struct):
     start: float
     cpu_first: float
     cpu_workers: float
-    memory_use: float
+    held: float
     scratch: float
     tally: float
     reserved: float
@@ -901,9 +901,9 @@ def forecast(
     slope = closest(plan)
     if slope is None:
         return None
-    in_use, reserved = slope.memory_use, slope.reserved
+    in_use, reserved = slope.held, slope.reserved
     if read is not None:
-        in_use, reserved = read[0].memory_use / read[1], read[0].scratch / read[1]
+        in_use, reserved = read[0].held / read[1], read[0].scratch / read[1]
     limit = sufficient_limit(plan.options.memory_limit)
     # A single worker is the first process.
     fitting, share = shared(limit, workers) if workers > 1 else (1, limit)

@@ -110,7 +110,7 @@ def test_local_workers_share_the_limit(limit: int) -> None:
     result = forecast_of(memory_limit=limit)
     assert (result.share, result.fitting) == (share, pool.workers)
     by_memory = {name: result.suffices_for[name] for name in (ONE_MACHINE, EACH_MACHINE)}
-    bytes_per_row = result.slope.memory_use
+    bytes_per_row = result.slope.held
     assert by_memory == {
         name: pytest.approx(memory.MOST_BUCKETS * memory.bucket_room(size) / bytes_per_row)
         for name, size in ((ONE_MACHINE, share), (EACH_MACHINE, limit))
