@@ -224,15 +224,15 @@ def assemble(
             frames[role] = frames[role].rename({side.table.datum: "datum_id"})
     same: list[Note] = []
     for name in ("datum_id", *_common(sides)):
-        if not _same_values(frames, (name,)):
+        if not _same_dtype(frames, (name,)):
             same += both_sides.same_kind(frames, (name,), text)
             both_sides.check_kinds(frames, (name,), nouns)
     labelled = options.label_map is not None or _labelled(frames)
-    if labelled and not _same_values(frames, both_sides.LABEL_COLUMNS):
+    if labelled and not _same_dtype(frames, both_sides.LABEL_COLUMNS):
         same += both_sides.same_kind(frames, both_sides.LABEL_COLUMNS, text)
     if options.score_columns is not None:
-        all_labels = None if part is None else part.labels
-        _add_score_labels(sides, frames, all_labels, mapped=options.label_map is not None)
+        labels_of_parts = None if part is None else part.labels
+        _add_score_labels(sides, frames, labels_of_parts, mapped=options.label_map is not None)
     remaining: dict[str, RemainingRows] = {}
     if where:
         remaining = {
@@ -373,7 +373,7 @@ def _labelled(frames: Mapping[str, pl.DataFrame]) -> bool:
     return len(dtypes) > 1 or any(not (one.is_integer() or one == pl.Boolean) for one in dtypes)
 
 
-def _same_values(frames: Mapping[str, pl.DataFrame], names: Sequence[str]) -> bool:
+def _same_dtype(frames: Mapping[str, pl.DataFrame], names: Sequence[str]) -> bool:
     """Return whether all columns with these names have one dtype."""
     dtypes = set()
     for frame in frames.values():
