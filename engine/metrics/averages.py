@@ -71,6 +71,14 @@ def members(view: ScoredView, settings: Settings) -> Array:
     return present(view, settings)
 
 
+def averaged(view: ScoredView, settings: Settings) -> Array:
+    """Labels that enter macro averages, bool [group, label]."""
+    inside = members(view, settings)
+    if settings.rules.unused_in_means or settings.multilabel:
+        return inside
+    return inside & in_use(view)
+
+
 def by_key(view: View, array: Array, where: Array | None = None) -> Array:
     """Sum over the labels of each key, ignoring NaN: [group, label, ...] to key."""
     n_keys = len(view.labels.key_names)
@@ -150,7 +158,7 @@ def averaged_ratio(
     """
     counts = view.hard
     value = of(settings, counts.right, counts.predicted, counts.actual)
-    inside = members(view, settings)
+    inside = averaged(view, settings)
     neither = settings.rules.neither
     filled = value
     if neither is not None:
@@ -161,8 +169,6 @@ def averaged_ratio(
         {} if trials is None else {TRIALS: trials(counts.right, counts.predicted, counts.actual)}
     )
     cells = [label_cells(filled, present(view, settings), reason, counts.actual, **rests)]
-    if not (settings.rules.unused_in_means or settings.multilabel):
-        inside = inside & in_use(view)
     sums = [by_key(view, c, inside) for c in (counts.right, counts.predicted, counts.actual)]
     why: dict[str, Array | str] = {
         "macro": reason,

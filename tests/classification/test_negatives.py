@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
@@ -89,6 +91,20 @@ def test_gain_is_the_mean_over_orders_of_equal_scores(seed: int, share: float) -
     assert card.value("Lift") == pytest.approx(card.value("Gain") / share)
     if share == 1.0:
         assert card.value("Gain") == 1.0
+
+
+def test_torchmetrics_averages_rates_over_labels_with_counts() -> None:
+    """``MulticlassSpecificity(3)`` skips class 2 in the macro mean, and counts it in the micro one.
+
+    scikit-learn has no such rule: an absent class has a rate of 1.
+    """
+    rows = pl.DataFrame({"actual": [0, 1, 0, 1], "predicted": [0, 1, 1, 1]})
+    rates: dict[str, Any] = {"metrics": ["Specificity", "NPV"], "labels": [0, 1, 2]}
+    for dialect, specificity, npv in (("torchmetrics", 3 / 4, 5 / 6), ("sklearn", 5 / 6, 8 / 9)):
+        card = ee.score(rows, dialect=dialect, **rates)
+        assert card.value("Specificity", average="macro") == pytest.approx(specificity)
+        assert card.value("NPV", average="macro") == pytest.approx(npv)
+        assert card.value("Specificity", average="micro") == 7 / 8
 
 
 def test_names_of_other_tools() -> None:

@@ -14,6 +14,7 @@ from ....metrics.averages import (
     NO_TRUTH,
     TRIALS,
     UNREACHED,
+    averaged,
     averaged_ratio,
     by_key,
     in_use,
@@ -157,7 +158,7 @@ def _of_datums(view: ScoredView, settings: Settings, *, of: Rate, reason: str) -
     cells = [label_cells(value, present(view, settings), why[:, key], counts.actual, **rests)]
     sums = [by_key(view, part, inside) for part in parts]
     averages = {
-        "macro": macro(view, value, inside),
+        "macro": macro(view, value, averaged(view, settings)),
         "micro": ratio(*of(*sums), settings.zero_division),
         "weighted": weighted(view, value, inside, counts.actual),
     }
