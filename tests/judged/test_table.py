@@ -439,6 +439,24 @@ def test_the_best_context_precision_of_ragas_passes_in_strict_mode(words):
     assert card.value("ContextPrecision") == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(
+    ("metric", "word", "before", "now"),
+    [
+        ("Bias", "No, it is fair.", 0.0, 1.0),
+        ("Bias", "yes.", 0.0, 0.0),
+        ("Hallucination", "Yes: it agrees", 0.0, 1.0),
+        ("Faithfulness", "no!", 1.0, 0.0),
+        ("ContextRecall", "yes, in context 2", 0.0, 1.0),
+        ("ContextRelevance", "YES ", 0.0, 1.0),
+        ("AnswerRelevance", "nothing", 1.0, 0.0),
+    ],
+)
+def test_deepeval_reads_the_leading_word_since_4_3(metric, word, before, now):
+    """``normalize_qag_verdict`` of 4.3.1; 4.1 compares the whole text."""
+    for dialect, expected in (("deepeval-4.1", before), ("deepeval-4.3", now)):
+        assert score(listed(metric, [word]), dialect=dialect).value(metric) == expected
+
+
 def test_unread_options_are_noted():
     card = score(listed("Coherence", ["4"]), strict_mode=True, mode="recall")
     idle = [one.facts["option"] for one in card.findings if one.code == "option_not_read"]

@@ -34,7 +34,8 @@ class JudgedRules(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         words: need (``need.part`` if it has several) -> values of its verdicts.
-        fold: normalisation of words: ``strip`` (spaces and case), ``lower`` (case) or ``exact``.
+        fold: normalisation of words: ``strip`` (spaces and case), ``lower`` (case), ``leading``
+            (the letters at the start, in lower case) or ``exact``.
         fold_of: need -> normalisation, if it differs.
         empty: need -> empty parts (joined by ``+``) -> the value then; otherwise undefined.
         smoothing: need -> addend of denominators.
@@ -254,7 +255,9 @@ DIALECTS = of_task(
         "deepeval 4.1: every word counts; Bias, Toxicity and Hallucination are shares of"
         " violations.",
         JudgedRules(
-            words=_DEEPEVAL_WORDS, fold_of={"context_recall": "lower"}, empty=_DEEPEVAL_EMPTY
+            words=_DEEPEVAL_WORDS,
+            fold_of=dict.fromkeys(("context_recall", "context_relevance"), "lower"),
+            empty=_DEEPEVAL_EMPTY,
         ),
     ),
     _dialect(
@@ -269,6 +272,7 @@ DIALECTS = of_task(
                 "toxicity": _ONLY_NO,
                 "hallucination": Words(counts={"yes": 1.0, "agrees": 1.0}, other=0.0),
             },
+            fold_of=dict.fromkeys(_DEEPEVAL_EMPTY.keys() - {"llm_context_recall"}, "leading"),
             empty={
                 **_DEEPEVAL_EMPTY,
                 "bias": {"opinions": 1.0},

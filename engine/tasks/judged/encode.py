@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import nsmallest
+from itertools import takewhile
 from typing import Any
 
 import msgspec
@@ -281,10 +282,16 @@ OK = ("ok", "scored")
 EMPTY = "empty"
 FAILED = "error"
 
+
+def _ascii_letter(character: str) -> bool:
+    return "a" <= character <= "z"
+
+
 _FOLDS: dict[str, Callable[[str], str]] = {
     "exact": lambda word: word,
     "lower": str.lower,
     "strip": lambda word: word.strip().lower(),
+    "leading": lambda word: "".join(takewhile(_ascii_letter, word.strip().lower())),
 }
 """Normalisation -> function."""
 
