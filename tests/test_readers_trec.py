@@ -204,6 +204,24 @@ def test_runs_in_the_columns_of_beir(tmp_path: Path) -> None:
         ee.score(qrels, qrels, task="retrieval")
 
 
+def test_fractions_in_qrels_of_beir_change_no_names(tmp_path: Path) -> None:
+    """One night has fractions and the other has none; exchanged sides are refused."""
+    nights = []
+    for night, grade in enumerate((1, 0.5)):
+        run, qrels = tmp_path / f"{night}.run", tmp_path / f"{night}.tsv"
+        run.write_text(f"q{night} Q0 d1 1 0.5 a\n")
+        qrels.write_text(f"query-id\tcorpus-id\tscore\nq{night}\td1\t{grade}\n")
+        nights.append((run, qrels))
+    where = {"ground_truths": "relevance > 0"}
+    plan = ee.plan(*nights[0], metrics=["nDCG"], where=where)
+    card = ee.merge([plan.tally(*night) for night in nights]).summarise()
+    both = [list(files) for files in zip(*nights, strict=True)]
+    assert card.metrics.equals(ee.score(*both, metrics=["nDCG"], where=where).metrics)
+    run, qrels = nights[1]
+    with refusals.refused("column_missing", match="are the two tables swapped"):
+        ee.score(qrels, run, task="retrieval")
+
+
 TABLES = [
     "a\tb\tc\td\n1\t0\t3\t1\n",
     "0\t1\t2\t3\n1\t0\t3\t1\n",

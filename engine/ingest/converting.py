@@ -34,6 +34,7 @@ from .relabel import renamed
 from .sources.coco import plainly
 from .sources.json_files import sniff
 from .sources.tables import open_source, schema_of
+from .sources.trec import as_run
 
 # Tables of detection as COCO's JSON: ground truths with images and categories, and results.
 
@@ -592,9 +593,10 @@ def _ranked(path: str | os.PathLike[str], required: tuple[str, ...], what: str) 
             code="wrong_format",
             format=source.format,
         )
+    source = as_run(source) if "score" in required else source
     frame = source.frame
-    if "score" not in required and [*schema_of(source)] == ["query_id", "doc_id", "score"]:
-        frame = frame.rename({"score": required[0]})  # of a mapping, or of BEIR
+    if source.format == "mapping" and "score" not in required:
+        frame = frame.rename({"score": required[0]})
     elif not set(required) & schema_of(source).keys():
         raise ReadError(
             f"{source.description}: {what} is needed, but the file has the columns"

@@ -171,8 +171,7 @@ def open_trec(files: list[str], description: str) -> Source:
     """Open runs or qrels as one source; read immediately, so that errors name the line.
 
     Columns: ``query_id``, ``doc_id`` (String) and, depending on the layout, ``rank`` (Int64),
-    ``score`` (Float64), ``run_id`` (String) or ``relevance`` (Float64). BEIR's lines with a header
-    have ``score`` if a number is not whole. Ranks that are not whole
+    ``score`` (Float64), ``run_id`` (String) or ``relevance`` (Float64). Ranks that are not whole
     numbers are dropped with a note if there are scores, which define the order. The run's tag in
     the first line is also a fact of the source. Lines that begin with ``#`` and fields after the
     tag are ignored, with a note if they look like rows.
@@ -206,12 +205,22 @@ def open_trec(files: list[str], description: str) -> Source:
             )
         )
     frame = pieces[0] if len(pieces) == 1 else pl.concat(pieces)
-    if first is BEIR_QRELS and (frame["relevance"] % 1 != 0).any():
-        frame = frame.rename({"relevance": "score"})  # of a run; ground truths may have either
     facts = {}
     if "run_id" in frame.columns and frame.height:
         facts["run_id"] = str(frame["run_id"][0])
     return Source(frame.lazy(), description, "trec", tuple(files), notes=tuple(notes), facts=facts)
+
+
+def as_run(source: Source) -> Source:
+    """Rename the last column of predictions with BEIR's header to ``score`` if one is not whole."""
+    if source.format != "trec" or "relevance" not in source.frame.collect_schema():
+        return source
+    whole = pl.col("relevance") % 1 == 0
+    if source.frame.select(whole.all()).collect().item():
+        return source
+    if any(_layout(file, _bytes(file)[:_HEAD]) is not BEIR_QRELS for file in source.files):
+        return source
+    return msgspec.structs.replace(source, frame=source.frame.rename({"relevance": "score"}))
 
 
 def _bytes(file: str) -> bytes:
