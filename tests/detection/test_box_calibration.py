@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from reference_data import known_answers
 from refusals import refused
 
@@ -91,6 +92,33 @@ def test_bins_add_up_to_the_error() -> None:
         assert frame.filter(pl.col("parameters").str.contains(names[0])).height == 4 * len(inside)
         whole = card.value("BoxECE", average="micro", statistic=by)
         assert whole == pytest.approx(sum(errors) / sum(kept_bins))
+
+
+def test_slices_are_those_of_their_datums() -> None:
+    """Several labels and slices; datums without a slice, one of them with a score above 1."""
+    rng = np.random.default_rng(4)
+    n = 120
+    centre, half = rng.uniform(0, 60, (n, 2)), rng.uniform(2, 30, (n, 2))
+    right, score = rng.random(n) < 0.6, rng.integers(0, 21, n) / 20
+    score[0] = 1.5
+    of = tables(score, right, np.c_[centre - half, centre + half], (60, 60))
+    labels = pl.DataFrame({"datum_id": np.arange(n), "label_value": rng.choice([*"abc"], n)})
+    for side in ("predictions", "ground_truths"):
+        of[side] = of[side].drop("label_value").join(labels, "datum_id", maintain_order="left")
+    slices = pl.Series("by", [None, *rng.choice(["x", "y", None], n - 1)], dtype=pl.String)
+    of["datums"] = of["datums"].with_columns(slices)
+    options: dict[str, Any] = {"metrics": ["BoxECE", "BoxReliability"], "least_in_bin": 2}
+    card = scored(of, by="by", **options)
+    for name in "xy":
+        some = of["datums"].filter(pl.col("by") == name)
+        one = {side: frame.filter(pl.col("datum_id").is_in(some["datum_id"].implode()))
+               for side, frame in of.items()}  # fmt: skip
+        one["datums"] = some.drop("by")
+        names = [*set(card.metrics.columns) - {"slice", "slice_key", "slice_value"}]
+        mine = card.metrics.filter(slice_value=name).select(names)
+        assert mine.filter(pl.col("value").is_not_null()).height > 20
+        theirs = scored(one, **options).metrics.select(names)
+        assert_frame_equal(mine, theirs, check_row_order=False, rel_tol=1e-12)
 
 
 def test_undefined_values_have_a_reason() -> None:

@@ -198,6 +198,11 @@ def test_raster_files(tmp_path: Path) -> None:
     truth.with_columns(raster=pl.lit(path.name)).write_parquet(with_boxes)
     card = ee.score(predictions, with_boxes, task="detection", metrics=["Outcomes"])
     assert card.outcomes["iou"].to_list() == [1.0, 30 / 36]
+    both = truth.with_columns(
+        raster=pl.Series([str(path), None]), mask=pl.Series([None, _mask(_block(12, 12, 18, 18))])
+    )
+    card = ee.score(predictions, both, task="detection", metrics=["Outcomes"])
+    assert card.outcomes["iou"].to_list() == [1.0, 30 / 36]
     missing = truth.with_columns(raster=pl.Series([str(path), str(tmp_path / "none.png")]))
     with refused("file_missing", side="ground_truths", column="raster", count=1, rows=[1]):
         ee.score(predictions, missing, task="detection")

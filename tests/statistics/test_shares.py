@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,13 @@ from scipy import optimize, stats
 import evalengine as ee
 from evalengine.jobs.gates import parse_gates
 from evalengine.jobs.verdicts import judge_gates, numbers_of
-from evalengine.statistics.intervals import clopper_pearson, means, standard_errors, tango
+from evalengine.statistics.intervals import (
+    clopper_pearson,
+    means,
+    one_sided_p,
+    standard_errors,
+    tango,
+)
 
 Z = 1.959963984540054
 
@@ -284,3 +291,12 @@ def test_sums_of_resamples_that_overflow_give_no_warning() -> None:
     with np.errstate(all="raise"):
         assert np.allclose(means(drawn), (1.7e308 / 3, 0.0))
         assert np.allclose(standard_errors(drawn) / 1e300, [1.4011899e8, 1.4142136e8])
+
+
+@pytest.mark.parametrize("bound", [0.1, 0.5, 0.93])
+def test_one_sided_p_is_the_tail_of_the_binomial(bound: float) -> None:
+    n, binomial = 12, stats.binom(12, bound)
+    for right in range(n + 1):
+        for above, tail in ((True, binomial.sf(right - 1)), (False, binomial.cdf(right))):
+            p = one_sided_p(right / n, bound, math.nan, 0.95, trials=n, above=above)
+            assert p == pytest.approx(tail, rel=1e-9, abs=1e-12)

@@ -231,6 +231,9 @@ def test_tracks_that_would_match_otherwise_are_a_warning(fault: str, metric: str
         card = ee.score(predictions, truth, metrics=metrics)
         assert [one.code for one in card.findings if one.severity == "warning"] == [kind]
         assert ee.check(predictions, truth, metrics=metrics).warnings == [*card.warnings]
+    if kind == "frames_skipped":
+        (finding,) = (one for one in card.findings if one.code == kind)
+        assert (finding.facts["side"], [*finding.facts["steps"]]) == ("predictions", [1, 2])
     assert ee.diagnose(predictions, truth, metrics=metrics).frame.height
     bounded = ee.score(*tracks(9, **changed), metrics=["HOTA"], memory_limit="1GB")
     assert [one.code for one in bounded.findings if one.severity == "warning"] == [kind]
