@@ -61,7 +61,7 @@ def protecting(
     Raises:
         OptionError: an output is an input, or an address.
     """
-    given = [_bare(path) for path in given]
+    given = [_without_scheme(path) for path in given]
     for output, name in outputs.items():
         refuse_remote(output, name)
         wild = [path for path in given if not os.path.exists(path) and glob.has_magic(path)]
@@ -81,7 +81,7 @@ _real = os.path.realpath
 _OTHER = "Write another one."
 
 
-def _bare(path: str) -> str:
+def _without_scheme(path: str) -> str:
     """A path without scheme and without the table of a database."""
     path = os.path.expanduser(path.removeprefix("file://"))
     return path if os.path.exists(path) else path.partition("::")[0]

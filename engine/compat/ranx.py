@@ -70,19 +70,22 @@ class Results:
         self.name = name
         self._nested: dict[Any, dict[Any, Any]] | None = {}
         self._rows: pl.DataFrame | None = None
-        self._bare: list[Any] = []  # queries without documents, which have no rows
+        self._empty_queries: list[Any] = []  # queries without documents, which have no rows
         if results:
-            self._take(_rows_of(results, type(self).__name__), _bare(results))
+            self._take(_rows_of(results, type(self).__name__), _plain_rows(results))
 
-    def _take(self, rows: pl.DataFrame, bare: list[Any]) -> None:
-        self._rows, self._bare, self._nested = rows, bare, None
+    def _take(self, rows: pl.DataFrame, queries_without_rows: list[Any]) -> None:
+        self._rows, self._empty_queries, self._nested = rows, queries_without_rows, None
 
     @property
     def rows(self) -> pl.DataFrame:
         """``query_id, doc_id, score``, a row a document, in the order they were given."""
         if self._rows is None:
             nested = self._nested or {}
-            self._rows, self._bare = _rows_of(nested, type(self).__name__), _bare(nested)
+            self._rows, self._empty_queries = (
+                _rows_of(nested, type(self).__name__),
+                _plain_rows(nested),
+            )
         return self._rows
 
     def _ordered(self) -> pl.DataFrame:
@@ -98,7 +101,7 @@ class Results:
 
     def get_query_ids(self) -> list[Any]:
         """Ids of the queries, ascending."""
-        return sorted({*self.rows["query_id"].unique().to_list(), *self._bare})
+        return sorted({*self.rows["query_id"].unique().to_list(), *self._empty_queries})
 
     def keys(self) -> KeysView[Any]:
         """Ids of the queries, ascending."""
@@ -297,7 +300,7 @@ class Qrels(Results):
     def set_relevance_level(self, rel_lvl: int = 1) -> None:
         """Take ``rel_lvl - 1`` from every relevance, for good."""
         less = rel_lvl - 1
-        self._take(self.rows.with_columns(pl.col("score") - less), self._bare)
+        self._take(self.rows.with_columns(pl.col("score") - less), self._empty_queries)
 
     def _displayed_score(self) -> pl.Expr:
         score = self.rows["score"]
@@ -356,7 +359,7 @@ def _rows_of(nested: Nested, description: str) -> pl.DataFrame:
     return source_of(nested, description).frame.collect()
 
 
-def _bare(nested: Nested) -> list[Any]:
+def _plain_rows(nested: Nested) -> list[Any]:
     return [query for query, documents in nested.items() if not documents]
 
 

@@ -50,8 +50,8 @@ def _spelling_notes(
     mine, theirs_only = (sorted(map(str, side)) for side in one_sided_labels)
     by_spelling = {plain(other): other for other in theirs_only}
     same = {name: by_spelling[plain(name)] for name in mine if plain(name) in by_spelling} | equal
-    bare = all(a.strip() == b.strip() for a, b in same.items())
-    way = option("label_format", ["blanks"]) if bare else _mapped(same)
+    only_blanks = all(a.strip() == b.strip() for a, b in same.items())
+    way = option("label_format", ["blanks"]) if only_blanks else _mapped(same)
     if any(_composed(a) == _composed(b) for a, b in same.items()):
         way += ", or normalise the columns, e.g. with .str.normalize('NFC') of Polars"
     notes = []
@@ -69,7 +69,7 @@ def _spelling_notes(
                 f"{_pairs(same)}. If they are the same: {way}.",
                 len(same),
                 warning=not maybe_classes,
-                facts={"count": len(same), "blanks": bare},
+                facts={"count": len(same), "blanks": only_blanks},
             )
         )
     similar = _similar_names(
@@ -97,9 +97,11 @@ def _equal_spellings(one_sided: Sequence[pl.Series], others: Sequence[pl.Series]
     result: dict[str, str] = {}
     for i, (side, other) in enumerate(zip(one_sided, others, strict=True)):
         if len(side) and side.dtype == pl.String == other.dtype:
-            by_bare = {_bare(name): name for name in other.drop_nulls()}
+            by_spelling = {_folded(name): name for name in other.drop_nulls()}
             pairs = [
-                (name, by_bare[_bare(name)]) for name in sorted(side) if _bare(name) in by_bare
+                (name, by_spelling[_folded(name)])
+                for name in sorted(side)
+                if _folded(name) in by_spelling
             ]
             result |= dict(pairs) if i == 0 else {b: a for a, b in pairs}
     return result
@@ -109,17 +111,17 @@ def _composed(label: str) -> str:
     return unicodedata.normalize("NFC", label)
 
 
-def _bare(label: str) -> str:
-    bare = _composed(label.strip())
-    return bare.casefold() if len(bare) > 1 else bare
+def _folded(label: str) -> str:
+    composed = _composed(label.strip())
+    return composed.casefold() if len(composed) > 1 else composed
 
 
 def plain(label: str) -> str:
     """Return a label in composed Unicode, without case, separators, plural endings and zeros."""
     if label.isdecimal():
         return label.lstrip("0") or "0"
-    bare = re.sub(r"[\s_./-]+", "", _composed(label.casefold()))
-    return re.sub("(?<=[sxz])es$|(?<=[^sui])s$", "", bare) or bare
+    letters = re.sub(r"[\s_./-]+", "", _composed(label.casefold()))
+    return re.sub("(?<=[sxz])es$|(?<=[^sui])s$", "", letters) or letters
 
 
 def _similar_names(mine: list[str], others: list[str]) -> dict[str, str]:

@@ -730,8 +730,8 @@ def check_keypoints(check: Check) -> None:
         return
     lengths = check.frame[_NAME].list.len().fill_null(0)
     if check.side == PREDICTIONS:
-        bare, way = (lengths == 0).to_numpy(), "Give each row its points, or remove it."
-        check.refuse("geometry_missing", [_NAME], bare, "without keypoints", way, value_columns=[])
+        empty, way = (lengths == 0).to_numpy(), "Give each row its points, or remove it."
+        check.refuse("geometry_missing", [_NAME], empty, "without keypoints", way, value_columns=[])
     odd = lengths.filter(lengths % 3 != 0)
     if len(odd):
         way = "Write x, y and visibility of every point."
@@ -937,9 +937,9 @@ def check_first(check: Check, aggregates: Mapping[str, Any]) -> None:
     numbers_of(check, OBB.name, _NUMBERS, slice(2, 4), _WORDS)
     if BOX3D.name in check.frame.columns:
         way = "Give each row one, or remove these rows."
-        bare = pl.col(BOX3D.name).is_null()
+        missing = pl.col(BOX3D.name).is_null()
         check.refuse(
-            "geometry_missing", [BOX3D.name], bare, "without a 3-D box", way, value_columns=[]
+            "geometry_missing", [BOX3D.name], missing, "without a 3-D box", way, value_columns=[]
         )
         numbers_of(check, BOX3D.name, NUMBERS, slice(3, 6), _BOXES_3D_WORDS)
     names = shaped(check.frame)
@@ -950,17 +950,17 @@ def check_first(check: Check, aggregates: Mapping[str, Any]) -> None:
         names.append(BOX3D.name)
     if not names:
         return
-    bare = pl.all_horizontal(pl.col(name).is_null() for name in names)
+    missing = pl.all_horizontal(pl.col(name).is_null() for name in names)
     if corners:
         # A row that has a polygon, mask or keypoints needs no box, but half a box is none.
         blank = [pl.col(name).is_null() for name in corners]
-        complete = bare | (pl.any_horizontal(blank) & ~pl.all_horizontal(blank))
+        complete = missing | (pl.any_horizontal(blank) & ~pl.all_horizontal(blank))
         for name in BOX_NAMES:
             check.sound[name] = check.sound.get(name, pl.lit(True)) & complete
         return
     condition = option("where", f"{sql_name(check.own(names[0]))} IS NOT NULL")
     way = f"Give each row one, or remove these rows, e.g. with {condition}."
-    check.refuse("geometry_missing", names, bare, "without any geometry", way, value_columns=[])
+    check.refuse("geometry_missing", names, missing, "without any geometry", way, value_columns=[])
 
 
 def check_last(check: Check, aggregates: Mapping[str, Any]) -> None:

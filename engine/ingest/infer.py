@@ -1145,12 +1145,12 @@ def _nearest(roles: list[str], inputs: Inputs, options: Options) -> str:
         ),
     )
     gaps, recognised, free = every[task]
-    bare = headless(
+    without_header = headless(
         [role for role in roles if len(free[role]) == len(inputs.schemas[role])], inputs
     )
-    if not recognised or not gaps or bare:
+    if not recognised or not gaps or without_header:
         way = f" To see the columns that a task needs, write {option('task')} ({', '.join(able)})."
-        return bare + way
+        return without_header + way
     mapping = {}
     for role, columns in gaps:
         if len(columns) == 1 and [one for one, _ in gaps].count(role) == 1 == len(free[role]):

@@ -631,10 +631,10 @@ def _as_they_match(kind: _Kind, ours: pl.DataFrame, theirs: pl.DataFrame) -> tup
         [name for name in (kind.name, kind.column) if table.schema.get(name) == pl.String]
         for table in (ours, theirs)
     ]
-    bare = any(kind.name not in names for names in columns)
+    unnamed = any(kind.name not in names for names in columns)
     best: tuple[Names, Names] = ({}, {})
     most = -1
-    for pair in sorted(product(*columns), key=lambda pair: bare and pair[0] != pair[1]):
+    for pair in sorted(product(*columns), key=lambda pair: unnamed and pair[0] != pair[1]):
         named = [
             dict(table.select(id=kind.column, name=name).drop_nulls().iter_rows())
             for table, name in zip((ours, theirs), pair, strict=True)

@@ -404,14 +404,14 @@ def without_predictions(
         .group_by("split", maintain_order=True)
         .agg(n=pl.len(), met=pl.col("id").is_in(ids.implode()).any())
     )
-    bare, rest = splits.filter(~pl.col("met")), splits.filter("met")["split"].to_list()
-    if not bare.height or not rest:
+    absent, rest = splits.filter(~pl.col("met")), splits.filter("met")["split"].to_list()
+    if not absent.height or not rest:
         return []
-    n = int(bare["n"].sum())
+    n = int(absent["n"].sum())
     which = f"= '{rest[0]}'" if len(rest) == 1 else f"in ({', '.join(map(repr, rest))})"
     message = (
-        f"no datum of the split{'s' * (bare.height > 1)} {listing(bare['split'].to_list())} has "
-        f"a prediction ({n:,} of {count_of(table.height, 'datum')}): all objects there count as "
+        f"no datum of the split{'s' * (absent.height > 1)} {listing(absent['split'].to_list())} has"
+        f" a prediction ({n:,} of {count_of(table.height, 'datum')}): all objects there count as "
         f"missed. To score only the rest: {option('where', f'{sql_name(_SPLIT)} {which}')}."
     )
     return [Note("splits_without_predictions", message, n, warning=True)]
@@ -913,9 +913,13 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
         sides[role].naming = _naming(sides[role], options)
     for role, side in sides.items():
         missing = [i for i, p in enumerate(side.naming.problems) if p.kind == "column_missing"]
-        bare = headless([role], inputs) if missing and all(map(like_data, side.naming.used)) else ""
-        if bare:
-            side.naming.problems[missing[0]] = side.naming.problems[missing[0]].extended(bare)
+        without_header = (
+            headless([role], inputs) if missing and all(map(like_data, side.naming.used)) else ""
+        )
+        if without_header:
+            side.naming.problems[missing[0]] = side.naming.problems[missing[0]].extended(
+                without_header
+            )
     if options.nulls == "empty":
         for side in sides.values():
             _fill_texts(side)

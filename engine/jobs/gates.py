@@ -181,9 +181,9 @@ def parse_gate(text: str, *, fails: bool = False) -> Gate:
         if match is None:
             raise _unreadable(text, place, "expected name=value and then , or ]")
         name, value = match["name"], match["value"]
-        conditions.append((_bare(name), _bare(value)))
-        if _bare(value) != value:
-            quoted.append(_bare(name))
+        conditions.append((_unquoted(name), _unquoted(value)))
+        if _unquoted(value) != value:
+            quoted.append(_unquoted(name))
         place, open_ = match.end(), match["end"] == ","
     bound = _BOUND.fullmatch(text, place)
     if bound is None:
@@ -213,7 +213,7 @@ def parse_gate(text: str, *, fails: bool = False) -> Gate:
         )
     gate = Gate(
         text.strip(),
-        _bare(head["metric"]),
+        _unquoted(head["metric"]),
         tuple(conditions),
         bound["operator"],
         by,
@@ -314,7 +314,7 @@ def _refuse_thresholds(gates: Sequence[Gate], of: Sequence[str], dialect: str) -
         )
 
 
-def _bare(text: str) -> str:
+def _unquoted(text: str) -> str:
     return text[1:-1] if text[:1] in ("'", '"') else text
 
 

@@ -110,7 +110,7 @@ def in_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 HIDDEN = "(hidden)"
-_BARE = re.compile(r"(\{[^{}:]+\})+")
+_ONLY_PLACEHOLDERS = re.compile(r"(\{[^{}:]+\})+")
 """Text of only variables: literal text around them, or after a colon, may be the secret."""
 
 
@@ -147,7 +147,7 @@ def for_records(
         text = str(written[key])
         if key not in hidden:
             recorded[key] = values[key]
-        elif used and (key not in credentials or _BARE.fullmatch(text)):
+        elif used and (key not in credentials or _ONLY_PLACEHOLDERS.fullmatch(text)):
             recorded[key] = text
         else:
             recorded[key] = HIDDEN
@@ -274,9 +274,9 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
     if isinstance(options.stop_words, str):  # a file, relative to the job file
         file = path.parent / Path(options.stop_words).expanduser()
         options = msgspec.structs.replace(options, stop_words=read_stop_words(str(file)))
-    bare = {key: value for key, value in texts.items() if key != "options"}
+    values = {key: value for key, value in texts.items() if key != "options"}
     try:
-        job = msgspec.convert(bare, Job, strict=True)
+        job = msgspec.convert(values, Job, strict=True)
         # The default contains {run_id}, which becomes a placeholder as in written texts.
         folder = _expander(assigned, RUN_ID)(template)
     except msgspec.ValidationError as error:

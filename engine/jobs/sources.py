@@ -320,8 +320,8 @@ _LOGIN = re.compile(r"(?<=://)[^/@]*@")
 
 def without_secrets(address: str) -> str:
     """An address without user, password, or the query of a web address, which may sign it."""
-    bare = _LOGIN.sub("", address)
-    return re.split(r"[?#]", bare)[0] if bare.startswith(("http://", "https://")) else bare
+    cleaned = _LOGIN.sub("", address)
+    return re.split(r"[?#]", cleaned)[0] if cleaned.startswith(("http://", "https://")) else cleaned
 
 
 def in_window(inputs: JobInputs, value: str) -> bool:

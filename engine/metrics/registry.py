@@ -187,11 +187,11 @@ def squeezed(name: str) -> str:
 def symbols(metric: Metric) -> dict[str, str]:
     """Return the meanings of the symbols of a metric's formula, in TeX."""
     home = _home(metric.task)
-    bare = re.sub(r"\\text\{[^}]*\}", " ", metric.formula)
+    formula = re.sub(r"\\text\{[^}]*\}", " ", metric.formula)
     return {
         symbol: meaning
         for symbol, meaning in home.SYMBOLS.items()
-        if _symbol(symbol).search(metric.formula if "\\text" in symbol else bare)
+        if _symbol(symbol).search(metric.formula if "\\text" in symbol else formula)
     }
 
 

@@ -730,6 +730,6 @@ def _without_sources(ready: Prepared) -> Prepared:
             pl.LazyFrame(), side.source.description, side.source.format, side.source.files[:1]
         )
         sides[role] = without_unique_checks(Side(source, side.table, side.schema, side.naming))
-    bare = Prepared(sides, ready.plan, ready.where)
-    pickle.dumps(bare)  # fails here, not in a worker
-    return bare
+    prepared = Prepared(sides, ready.plan, ready.where)
+    pickle.dumps(prepared)  # fails here, not in a worker
+    return prepared

@@ -194,8 +194,8 @@ def effective_number(weights: Array) -> float:
 def by_draw(sums: Array, n_groups: int) -> Array:
     """Reshape [groups * cells, ..., resamples] to [resamples * groups, cells, ...], float64."""
     n_draws = sums.shape[-1]
-    laid = np.moveaxis(sums, -1, 0)
-    return np.ascontiguousarray(laid).reshape(
+    moved = np.moveaxis(sums, -1, 0)
+    return np.ascontiguousarray(moved).reshape(
         n_draws * n_groups, sums.shape[0] // n_groups, *sums.shape[1:-1]
     )
 

@@ -311,8 +311,8 @@ class RankedView(View):
         """Merge the last axis, if it is that of resamples, with that of groups."""
         if self.draws is None:
             return array
-        laid = np.ascontiguousarray(np.moveaxis(array, -1, 0))
-        return laid.reshape(self.n_groups, *array.shape[1:-1])
+        moved = np.ascontiguousarray(np.moveaxis(array, -1, 0))
+        return moved.reshape(self.n_groups, *array.shape[1:-1])
 
     # -- numbers of rows -------------------------------------------------------------------------
 

@@ -374,8 +374,8 @@ class ScoredView(UnitClasses):
             return self
         for few in self.blocks():
             if not np.all(few.units.weight):
-                bare = msgspec.structs.replace(self.units, weight=None)
-                return self.like(bare, self.scored, parts=self.parts)
+                unweighted = msgspec.structs.replace(self.units, weight=None)
+                return self.like(unweighted, self.scored, parts=self.parts)
         return self
 
     @property
@@ -1010,8 +1010,8 @@ class ScoredDraws(ScoredView):
         drawing = Drawing(draws.seed, draws.first, draws.last, key, weights)
         sides = scores.bounds(HIT), scores.bounds(OTHER)
         sums = np.moveaxis(of(*sides, scores.score, weight, drawing), -1, 1)
-        laid = np.ascontiguousarray(sums).reshape(3, self.n_groups * self.slots.size)
-        out, hits, others = (self.spread(one, 0.0) for one in laid)
+        flat_sums = np.ascontiguousarray(sums).reshape(3, self.n_groups * self.slots.size)
+        out, hits, others = (self.spread(one, 0.0) for one in flat_sums)
         first, last = scores.bounds(STRAY)
         if (first == last).all():  # weights of all listed rows without another pass
             self._summed = hits, others, np.zeros_like(hits)

@@ -264,14 +264,19 @@ class Sorted(msgspec.Struct, frozen=True):
         return weights_reaching(first, last, self.score, self.weight, np.zeros(0))[1]
 
 
-def sort_segments(laid: Sorted, over: Over) -> None:
+def sort_segments(sorted_rows: Sorted, over: Over) -> None:
     """Sort the scores of every segment in ascending order, in place.
 
     Args:
-        laid: scores, unsorted within each segment, with their weights and keys.
+        sorted_rows: scores, unsorted within each segment, with their weights and keys.
         over: calls a function on ranges of segments, possibly in parallel.
     """
-    start, score, weight, key = laid.start, laid.score, laid.weight, laid.key
+    start, score, weight, key = (
+        sorted_rows.start,
+        sorted_rows.score,
+        sorted_rows.weight,
+        sorted_rows.key,
+    )
     companion = key.view(np.float64) if weight is None and key is not None else weight
 
     def sort(first: int, last: int) -> None:
@@ -293,17 +298,17 @@ def sort_segments(laid: Sorted, over: Over) -> None:
     over(start, sort)
 
 
-def wins_of_groups(laid: Sorted, over: Over) -> Array:
+def wins_of_groups(sorted_rows: Sorted, over: Over) -> Array:
     """Return twice the pairs that positives win, int64 [groups * slots]; see ``wins``.
 
     Pairs of small groups are compared directly, which is cheaper than sorting.
 
     Args:
-        laid: scores without weights by (group, scored label, outcome), unsorted within each; ranges
-            of large groups are sorted.
+        sorted_rows: scores without weights by (group, scored label, outcome), unsorted within
+            each; ranges of large groups are sorted.
         over: calls a function on ranges of segments, possibly in parallel.
     """
-    bounds = [*laid.bounds(HIT), *laid.bounds(OTHER)]
+    bounds = [*sorted_rows.bounds(HIT), *sorted_rows.bounds(OTHER)]
     out = np.zeros(bounds[0].size, np.int64)
 
     def some(first: int, last: int) -> None:
@@ -311,14 +316,14 @@ def wins_of_groups(laid: Sorted, over: Over) -> Array:
         positives, negatives = p_stop - p, n_stop - n
         few = positives * negatives <= _PAIRS * (positives + negatives)
         at = np.flatnonzero(few)
-        out[first + at] = pair_wins((p[at], p_stop[at]), (n[at], n_stop[at]), laid.score)
+        out[first + at] = pair_wins((p[at], p_stop[at]), (n[at], n_stop[at]), sorted_rows.score)
         at = np.flatnonzero(~few)
         for begin, end in ((p[at], p_stop[at]), (n[at], n_stop[at])):
             for a, b in zip(begin.tolist(), end.tolist(), strict=True):
-                sort_range(laid.score[a:b])
-        out[first + at] = wins((p[at], p_stop[at]), (n[at], n_stop[at]), laid.score)
+                sort_range(sorted_rows.score[a:b])
+        out[first + at] = wins((p[at], p_stop[at]), (n[at], n_stop[at]), sorted_rows.score)
 
-    over(laid.start[::N_OUTCOMES], some)
+    over(sorted_rows.start[::N_OUTCOMES], some)
     return out
 
 

@@ -230,8 +230,8 @@ def _tabled(
     named = table.join(declared, on=key, how="left", maintain_order="left")
     if new.size and not (new == np.arange(new.size)).all():
         pair_codes = [new.take(codes) for codes in pair_codes]
-    bare = not every.height and declared.height > 0 and "label_key" not in frames.labels.columns  # type: ignore[union-attr]
-    return Labels.of(named, bare=bare), pair_codes
+    keyless = not every.height and declared.height > 0 and "label_key" not in frames.labels.columns  # type: ignore[union-attr]
+    return Labels.of(named, bare=keyless), pair_codes
 
 
 def _mapped(pairs: pl.DataFrame, maps: dict[str, pl.DataFrame] | None) -> pl.DataFrame:

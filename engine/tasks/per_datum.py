@@ -285,13 +285,13 @@ def part_things(tallies: StatsTallies, settings: Any, metrics: Any) -> dict[str,
     """
     order = tallies.order
     every = np.arange(len(tallies.datums)) if order is None else order
-    bare = msgspec.structs.replace(tallies, stats=tallies.stats.bare(), row=None)
+    without_rows = msgspec.structs.replace(tallies, stats=tallies.stats.bare(), row=None)
     stats = tallies.stats if order is None else tallies.stats.take(order)
     ids, row = tallies.datums.ids, tallies.row
     if ids is None:
         ids = tallies.datums.id if row is None else pl.Series("datum_id", row)
     frame_data = DisplayedDatums(ids[every], None if row is None else row[every])
-    return things_of_part(tallies, bare, stats, order) | {FRAME_DATA: frame_data}
+    return things_of_part(tallies, without_rows, stats, order) | {FRAME_DATA: frame_data}
 
 
 def of_parts(files: Sequence[str], place: Place, settings: Any) -> StatsTallies:

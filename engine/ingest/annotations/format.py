@@ -392,11 +392,11 @@ def without_empty(frame: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
 
 def scored_or_not(frame: pl.DataFrame, look: Look) -> pl.DataFrame:
     """Drop an empty column ``score``."""
-    bare = frame["score"].null_count()
-    if 0 < bare < frame.height:
-        wrong = f"{bare:,} of {frame.height:,} lines have no score"
+    n_unscored = frame["score"].null_count()
+    if 0 < n_unscored < frame.height:
+        wrong = f"{n_unscored:,} of {frame.height:,} lines have no score"
         raise broken(look.given, None, wrong, "Write it on every line, or on none.")
-    return frame.drop("score") if bare else frame
+    return frame.drop("score") if n_unscored else frame
 
 
 def skipped_note(skipped: Counter[str]) -> tuple[Note, ...]:

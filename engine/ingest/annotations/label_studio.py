@@ -90,10 +90,10 @@ def _own_keys(head: bytes) -> dict[bytes, bytes]:
     keys: dict[bytes, bytes] = {}
     depth = 0
     for match in _TOKEN.finditer(head):
-        name, colon, opens, bare, closes = match.groups()
+        name, colon, opens, word, closes = match.groups()
         if name is not None and colon and depth == 2:
             keys[name] = opens
-        depth += bool(opens and colon) + bool(bare) - bool(closes)
+        depth += bool(opens and colon) + bool(word) - bool(closes)
         if depth < 2 and closes:
             break
     return keys

@@ -173,20 +173,20 @@ def _boxes(file: str) -> pl.DataFrame:
         origin["labelname"],
         *(origin[name] for name in (*CORNER_NAMES, *_SCORES) if name in origin),
     ]
-    bare = frame.select(
+    without_box = frame.select(
         pl.all_horizontal(pl.col(dict.fromkeys(texts)).str.strip_chars().fill_null("") == "")
     ).to_series()
     zero = (
         read.select(_ZERO.fill_null(value=False)).to_series() & frame[origin["labelname"]].is_null()
     )
-    bare |= zero
-    nameless = frame[origin["labelname"]].is_null() & ~bare
+    without_box |= zero
+    nameless = frame[origin["labelname"]].is_null() & ~without_box
     if nameless.any():
         wrong = f"a box without a class ({int(nameless.sum()):,} such lines)"
         repair = "Write its class, or no corners if the image has no objects."
         raise broken(file, int(nameless.arg_true()[0]) + 2, wrong, repair)
     for to, name in numbers.items():
-        odd = read[to].is_null() & ~bare
+        odd = read[to].is_null() & ~without_box
         if to in _FLAGS.values():  # some exporters write them empty
             odd &= frame[name].is_not_null()
             odd |= ~read[to].is_between(-1, 1).fill_null(value=True)
@@ -205,7 +205,7 @@ def _boxes(file: str) -> pl.DataFrame:
         flags.append(pl.col(_GROUPS).fill_null(0).clip(0).cast(pl.Int64))
     first = [name for name in ("datum_id", "label_value", "score") if name in read.columns]
     empty = [to for to in _FLAGS.values() if to in numbers and read[to].null_count() == read.height]
-    label = pl.when(~bare).then("label_value")
+    label = pl.when(~without_box).then("label_value")
     read = read.with_columns(flags).with_columns(label_value=label)
     return _stems(read.drop(empty).select(*first, pl.exclude(first)))
 

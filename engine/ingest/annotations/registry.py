@@ -73,11 +73,11 @@ def open_annotations(format_: Format, look: Look) -> Source:
     assert read.datums is not None
     ids = read.frame.select(pl.col(format_.datum).alias("datum_id")).collect()
     rows, images = ids.height, read.datums.height
-    bare = images - read.datums.join(ids, on="datum_id", how="semi").height
+    n_empty = images - read.datums.join(ids, on="datum_id", how="semi").height
     tracks = format_.datum == "sequence"
     objects = count_of(rows, "box", "boxes") if tracks else count_of(rows, "object")
     datums = count_of(images, "sequence" if tracks else "image")
-    empty = f", {bare:,} without any" if bare else ""
+    empty = f", {n_empty:,} without any" if n_empty else ""
     why = f", since {read.evidence}" if read.evidence else ""
     message = f"{look.given} is read as {format_.title}{why}: {objects} in {datums}{empty}."
     return msgspec.structs.replace(

@@ -489,21 +489,21 @@ class _Lines(msgspec.Struct):
         frame = pl.concat(parts).sort("at").drop("at")
         scored = frame["score"].is_not_null()
         if scored.any() and not scored.all():
-            first_bare = int(scored.arg_min() or 0)
+            first_unscored = int(scored.arg_min() or 0)
             raise self.broken(
-                first_bare,
+                first_unscored,
                 f"no confidence, and {int(scored.sum()):,} other lines have one:"
-                f" {self._quoted(first_bare)}",
+                f" {self._quoted(first_unscored)}",
                 "Write it on every line, or on none.",
             )
-        bare = frame["polygon"].null_count()
-        if 0 < bare < frame.height:
+        n_boxes = frame["polygon"].null_count()
+        if 0 < n_boxes < frame.height:
             message = (
-                f"{bare:,} of {frame.height:,} objects are boxes and the others polygons: the"
+                f"{n_boxes:,} of {frame.height:,} objects are boxes and the others polygons: the"
                 " boxes of all count."
             )
-            notes += (Note("boxes_among_polygons", message, bare),)
-        if bare:
+            notes += (Note("boxes_among_polygons", message, n_boxes),)
+        if n_boxes:
             frame = frame.drop("polygon")
         return without_empty(frame, {"score", "polygon", "keypoints"} & {*frame.columns}), notes
 

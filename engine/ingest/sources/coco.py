@@ -521,12 +521,16 @@ def _rows(
         return _rows(buffer, name, what, extras=SEGMENTED)
     if not frame.is_empty() and frame["xmin"].null_count():
         geometry = ("xmin", *(field for field in _FIELDS if field in frame.columns))
-        bare = frame.select(pl.all_horizontal(pl.col(geometry).is_null())).to_series()
-        if bare.any():
+        without_geometry = frame.select(pl.all_horizontal(pl.col(geometry).is_null())).to_series()
+        if without_geometry.any():
             mentioned = {one for one in _FIELDS if mentions(buffer, b'"%s"' % one.encode())}
-            if bare.all() and "keypoints" in mentioned - extras and "obb" not in mentioned:
+            if (
+                without_geometry.all()
+                and "keypoints" in mentioned - extras
+                and "obb" not in mentioned
+            ):
                 return _rows(buffer, name, what, extras=frozenset({"keypoints"}))
-            _refuse_bare(bare, mentioned - extras, name, what)
+            _refuse_without_geometry(without_geometry, mentioned - extras, name, what)
     return _tidy(frame)
 
 
@@ -728,7 +732,9 @@ def _tidy(frame: pl.DataFrame) -> tuple[pl.DataFrame, tuple[Note, ...]]:
     return frame, tuple(notes)
 
 
-def _refuse_bare(bare: pl.Series, unread: Collection[str], name: str, what: str) -> None:
+def _refuse_without_geometry(
+    without_geometry: pl.Series, unread: Collection[str], name: str, what: str
+) -> None:
     """Refuse rows that have neither a box nor any other geometry."""
     ways = [
         f"To compare their {words}, write {option('iou_type', field)}."
@@ -737,12 +743,13 @@ def _refuse_bare(bare: pl.Series, unread: Collection[str], name: str, what: str)
     ]
     way = " ".join(ways) or "Give them one, or remove them."
     raise InputError(
-        f"{name}: {bare.sum():,} of {len(bare):,} {what}s have neither bbox nor"
-        f" segmentation, first {what} {bare.arg_true()[0]:,} (counted from 0). {way}",
+        f"{name}: {without_geometry.sum():,} of {len(without_geometry):,} {what}s have neither bbox"
+        f" nor segmentation, first {what} {without_geometry.arg_true()[0]:,} (counted from 0)."
+        f" {way}",
         code="geometry_missing",
-        count=int(bare.sum()),
-        of=len(bare),
-        row=bare.arg_true()[0],
+        count=int(without_geometry.sum()),
+        of=len(without_geometry),
+        row=without_geometry.arg_true()[0],
     )
 
 

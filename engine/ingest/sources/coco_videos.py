@@ -339,8 +339,8 @@ def read_panoptic(buffer: Any, name: str) -> Source:
     else:
         file = decoded(buffer, _PanopticFile, name, "annotation")
     rows = [(image, segment) for image in file.annotations for segment in image.segments_info]
-    bare = [image for image in file.annotations if not image.segments_info]
-    images = [image for image, _ in rows] + bare
+    empty = [image for image in file.annotations if not image.segments_info]
+    images = [image for image, _ in rows] + empty
     segments = [segment for _, segment in rows]
     folder = _folder(name, images)
     paths = {image.file_name: os.path.join(folder, image.file_name) for image in file.annotations}
@@ -358,7 +358,7 @@ def read_panoptic(buffer: Any, name: str) -> Source:
         columns["area"] = pl.Series([one.area for one in segments], dtype=pl.Float64)
     frame = pl.DataFrame(
         {
-            column: values.extend_constant(None if column != "iscrowd" else 0, len(bare))
+            column: values.extend_constant(None if column != "iscrowd" else 0, len(empty))
             if len(values) < len(images)
             else values
             for column, values in columns.items()

@@ -87,7 +87,7 @@ def scan_csv(
     texts = scan({})
     dtypes, blank, full = _dtypes(texts, paths[0], sizes)
     frame = scan(dtypes, path)
-    if not blank or (len(dtypes) == 2 and not remote and _has_bare_separators(paths)):
+    if not blank or (len(dtypes) == 2 and not remote and _has_unquoted_separators(paths)):
         return frame
     if notes is not None:
         what = f"{os.path.basename(paths[0])}: " if len(paths) == 1 else ""
@@ -154,7 +154,7 @@ def _comments(path: str, syntax: str) -> ReadError:
     )
 
 
-def _has_bare_separators(paths: list[str]) -> bool:
+def _has_unquoted_separators(paths: list[str]) -> bool:
     """Return whether a line of files of two columns consists of two empty cells."""
     lines = pl.scan_csv(
         paths, separator="\x1f", quote_char=None, has_header=False, infer_schema=False, glob=False
@@ -191,10 +191,10 @@ def _dtypes(
     exprs = [pl.col(name) for name in names]
     row_counts: list[pl.Expr] = []
     if len(names) > 1:  # a blank line of a single column is a missing value
-        bare = pl.all_horizontal(column.is_null() for column in exprs[1:])
+        rest_null = pl.all_horizontal(column.is_null() for column in exprs[1:])
         marked = exprs[0].str.starts_with("#")
         prose = marked & exprs[0].str.contains(r"\s")  # unlike the id #12
-        rows = (exprs[0].is_null() & bare, prose & bare, marked & ~bare)
+        rows = (exprs[0].is_null() & rest_null, prose & rest_null, marked & ~rest_null)
         row_counts = [row.sum().alias(f"rows {i}") for i, row in enumerate(rows)]
         row_counts += [column.null_count().alias(f"nulls {i}") for i, column in enumerate(exprs)]
     seen = texts.select(

@@ -114,11 +114,11 @@ def detailed_frames(
     """
     if tallies.scored is None or not len(tallies.labels):
         return []
-    laid = _LaidOut(tallies, settings) if tallies.parts is None else None
-    return each_view(partial(_of_view, tallies, settings, laid))
+    inputs = _KernelInputs(tallies, settings) if tallies.parts is None else None
+    return each_view(partial(_of_view, tallies, settings, inputs))
 
 
-class _LaidOut:
+class _KernelInputs:
     """Inputs of the kernel, shared by all slices.
 
     Attributes:
@@ -194,16 +194,16 @@ class _DatumCells(NamedTuple):
 
 
 def _cells_of(
-    part: Tallies, settings: Settings, laid: _LaidOut, view: ScoredView, *, only_tally: bool
+    part: Tallies, settings: Settings, inputs: _KernelInputs, view: ScoredView, *, only_tally: bool
 ) -> _DatumCells:
     """Compute the cells of the datums of one tally; ``only_tally``: it is the only one."""
     cells = detailed_cells(
-        laid.places,
+        inputs.places,
         part.labels.key,
         view.group,
-        laid.rows,
-        laid.truths,
-        laid.judged,
+        inputs.rows,
+        inputs.truths,
+        inputs.judged,
         len(settings.score_thresholds),
         view.n_groups,
         settings.pr_curve_max_examples,
@@ -238,7 +238,7 @@ def _merged_cells(one: _DatumCells, other: _DatumCells) -> _DatumCells:
 def _of_view(
     tallies: Tallies,
     settings: Settings,
-    laid: _LaidOut | None,
+    inputs: _KernelInputs | None,
     column: str | None,
     names: list[str],
     view: ScoredView,
@@ -248,8 +248,8 @@ def _of_view(
     thresholds = np.array(settings.score_thresholds)
     cells: _DatumCells | None = None
     for part, few in whole_datums(tallies, view):
-        laid_out = laid or _LaidOut(part, settings)
-        part_cells = _cells_of(part, settings, laid_out, few, only_tally=laid is not None)
+        kernel_inputs = inputs or _KernelInputs(part, settings)
+        part_cells = _cells_of(part, settings, kernel_inputs, few, only_tally=inputs is not None)
         cells = part_cells if cells is None else _merged_cells(cells, part_cells)
     assert cells is not None
     present, counts, first, datum_id, dataset = cells

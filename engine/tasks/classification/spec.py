@@ -448,13 +448,15 @@ _OF_DATUMS = ("examples", "label_errors", "outcomes", "per_datum")
 def part_things(tallies: Tallies, settings: Settings, metrics: Sequence[Metric]) -> dict[str, Any]:
     """Return the file entries of one part's tally, by name."""
     units, scored = tallies.units, tallies.scored
-    bare = msgspec.structs.replace(
+    without_rows = msgspec.structs.replace(
         tallies,
         units=_without_rows(units),
         scored=None if scored is None else without_scores(scored),
     )
     scores = 0 if scored is None else len(scored)
-    entries = things_of_part(tallies, bare, ScoredRows.narrowed(units, scored), scores=scores)
+    entries = things_of_part(
+        tallies, without_rows, ScoredRows.narrowed(units, scored), scores=scores
+    )
     if _has_datum_frames(metrics, settings) or tallies.beside:
         scores = tallies.details or any(metric.frame == "label_errors" for metric in metrics)
         # Sequences are scored one by one, and single datums are assessed: both need the whole part.
@@ -479,19 +481,19 @@ def judged(tallies: Tallies, settings: Settings) -> Tallies:
     """
     if tallies.parts is None:
         return tallies
-    bare = tallies.scored
-    single = bare is None or not bare.several or settings.multilabel
+    scored = tallies.scored
+    single = scored is None or not scored.several or settings.multilabel
     if single or tallies.units.truth_start is not None:
         return merge([*tallies.parts.frame_data()], settings)
     few = (msgspec.structs.replace(part, scored=None) for part in tallies.parts.frame_data())
-    return msgspec.structs.replace(merge([*few], settings), scored=bare)
+    return msgspec.structs.replace(merge([*few], settings), scored=scored)
 
 
 def _without_rows(units: Units) -> Units:
-    bare: Units = combined([units], lambda own: own[0][:0])
+    empty: Units = combined([units], lambda own: own[0][:0])
     if units.truth_start is None:
-        return bare
-    return msgspec.structs.replace(bare, truth_start=np.zeros(1, np.int64))
+        return empty
+    return msgspec.structs.replace(empty, truth_start=np.zeros(1, np.int64))
 
 
 def of_parts(files: Sequence[str], place: Place, settings: Settings) -> Tallies:

@@ -16,7 +16,7 @@ from ...tallies.datums import Datums, Labels
 from ...tallies.registry import stored_as
 from .encode import Batch, Side
 from .layers import quads_as_geojson
-from .matching import LaidOut, Matched
+from .matching import Matched, SortedRows
 from .overlaps import Facts, Pairs
 
 # Examples of the detailed curve: counts of every cell and the first rows in it, as a tally.
@@ -147,9 +147,9 @@ def examples_frame(
     """
     if not len(labels):
         return empty_frame("examples", label=labels.dtype, datum=datums.id_dtype)
-    bare = np.broadcast_to(examples.present[None, :, None], examples.counts.shape).copy()
-    bare[examples.cell, examples.label, examples.at] = False
-    empty = np.nonzero(bare)
+    without_example = np.broadcast_to(examples.present[None, :, None], examples.counts.shape).copy()
+    without_example[examples.cell, examples.label, examples.at] = False
+    empty = np.nonzero(without_example)
     cell, label, at = (
         np.concatenate([getattr(examples, name), places.astype(np.int32)])
         for name, places in zip(("cell", "label", "at"), empty, strict=True)
@@ -227,10 +227,10 @@ def _examples(
     return out
 
 
-def _geometry_of(laid: LaidOut, places: Array, batch: Batch, side: str) -> pl.Series:
+def _geometry_of(sorted_rows: SortedRows, places: Array, batch: Batch, side: str) -> pl.Series:
     """Return rows as GeoJSON: polygons and boxes, and bounding boxes of masks."""
     source: Side = getattr(batch, side)
-    rows = laid.row[places]
+    rows = sorted_rows.row[places]
     if source.shapes is not None:
         drawn = source.shapes.geojson(rows)
         if drawn is not None:
@@ -312,11 +312,11 @@ def _chosen(
     datum[of_prediction] = ranked.datum[row[of_prediction]]
     datum[~of_prediction] = ranked.gt_datum[row[~of_prediction]]
     geometry = pl.repeat(None, cell.size, dtype=pl.String, eager=True)
-    for side, laid, mask, places in (
+    for side, sorted_rows, mask, places in (
         ("predictions", matched.predictions, of_prediction, matched.order[row[of_prediction]]),
         ("ground_truths", matched.ground_truths, ~of_prediction, row[~of_prediction]),
     ):
-        looks = _geometry_of(laid, places, batch, side)
+        looks = _geometry_of(sorted_rows, places, batch, side)
         geometry = geometry.scatter(np.flatnonzero(mask), looks)
     # Hits and false positives are sorted by rank of the prediction, missed ones by row.
     by = np.full(cell.size, _NONE, np.int64)

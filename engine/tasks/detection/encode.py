@@ -232,17 +232,17 @@ class _Side(msgspec.Struct, frozen=True):
                 column=name,
             )
         column = self.frame[name].cast(pl.Float64)
-        bare = np.flatnonzero(column.is_null().to_numpy() & self.where)
-        if bare.size:
-            first = [self.datums.id[int(code)] for code in self.datum[bare[:N_EXAMPLES]]]
+        missing = np.flatnonzero(column.is_null().to_numpy() & self.where)
+        if missing.size:
+            first = [self.datums.id[int(code)] for code in self.datum[missing[:N_EXAMPLES]]]
             raise InputError(
-                f"{side}: column {name!r}: {count_of(bare.size, 'row')} without a value, which"
-                f" KITTI's difficulties rest on, first of datums {listing(first, bare.size)}. Fill"
-                " them in, or remove these rows.",
+                f"{side}: column {name!r}: {count_of(missing.size, 'row')} without a value, which"
+                f" KITTI's difficulties rest on, first of datums {listing(first, missing.size)}."
+                " Fill them in, or remove these rows.",
                 code="null_values",
                 side=self.name,
                 column=name,
-                count=bare.size,
+                count=missing.size,
             )
         return column.fill_null(0.0).to_numpy()
 
@@ -413,12 +413,12 @@ def _coded(pairs: pl.DataFrame, frames: Frames, datums: Datums, labels: Labels) 
     datum, label = (coded[name].cast(pl.Int32).to_numpy() for name in ("datum", "label"))
     start, place = group_by_label(datum, label, len(datums), len(labels))
     flags = coded["checked"].to_numpy(), coded["partial"].to_numpy()
-    laid = []
+    columns = []
     for column in (datum, *flags):
         out = np.empty_like(column)
         out[place] = column
-        laid.append(out)
-    return Listed(start, *laid)
+        columns.append(out)
+    return Listed(start, *columns)
 
 
 def beyond_cap(frame: pl.DataFrame, cap: int) -> pl.Series | None:

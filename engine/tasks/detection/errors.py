@@ -230,7 +230,7 @@ def find(
             settings.background_iou,
             threads,
             other_overlaps,
-            crowd=matched.ground_truths.laid(batch.crowd),
+            crowd=matched.ground_truths.in_order(batch.crowd),
         )
     start, order = rows_by_datum(pairs.prediction, ranked.score.size)
     overlaps = Overlaps(start, pairs.ground_truth[order], pairs.iou[order])
@@ -694,21 +694,21 @@ def _first(rows: Array, group: Array, value: Array) -> Array:
 
 def _repeated(batch: Batch, matched: Matched, regular: Array, threads: Workers) -> _ErrorReason:
     """Ground truths that repeat one before them in the table, of the same datum and label."""
-    laid, n = matched.ground_truths, len(batch.datums)
-    label = np.repeat(np.arange(laid.start.size - 1, dtype=np.int32), np.diff(laid.start))
+    truths, n = matched.ground_truths, len(batch.datums)
+    label = np.repeat(np.arange(truths.start.size - 1, dtype=np.int32), np.diff(truths.start))
     shapes = batch.ground_truths.shapes
     lowest = DUPLICATE_IOU if shapes is None else _CANDIDATE
-    start, place = rows_by_datum(laid.datum, n)
-    area = (laid.boxes[:, 2] - laid.boxes[:, 0]) * (laid.boxes[:, 3] - laid.boxes[:, 1])
-    ours = start, place, laid.boxes, area, label
-    theirs = truths_by_datum(laid.datum, n, laid.boxes, area, label)
+    start, place = rows_by_datum(truths.datum, n)
+    area = (truths.boxes[:, 2] - truths.boxes[:, 0]) * (truths.boxes[:, 3] - truths.boxes[:, 1])
+    ours = start, place, truths.boxes, area, label
+    theirs = truths_by_datum(truths.datum, n, truths.boxes, area, label)
     parts = threads.over(start, lambda a, b: close_pairs(a, b, ours, theirs, lowest))
     blank = [(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0))]
     first, second, iou = map(np.concatenate, zip(*blank, *parts, strict=True))
-    keep = (laid.row[first] < laid.row[second]) & regular[first] & regular[second]
+    keep = (truths.row[first] < truths.row[second]) & regular[first] & regular[second]
     first, second, iou = first[keep], second[keep], iou[keep]
     if shapes is not None:
-        rows, crowd = (laid.row[first], laid.row[second]), np.zeros(first.size, np.bool_)
+        rows, crowd = (truths.row[first], truths.row[second]), np.zeros(first.size, np.bool_)
         iou = overlap((shapes, shapes), *rows, crowd, threads)
         keep = iou >= DUPLICATE_IOU
         first, second, iou = first[keep], second[keep], iou[keep]
@@ -721,8 +721,8 @@ def _repeated(batch: Batch, matched: Matched, regular: Array, threads: Workers) 
 def _tiny(matched: Matched, regular: Array, n_datums: int) -> _ErrorReason:
     """Return ground truths whose shorter side is tiny relative to their datum's boxes."""
     extent = np.zeros(n_datums)
-    for laid in (matched.predictions, matched.ground_truths):
-        np.maximum.at(extent, laid.datum, laid.boxes[:, 2:].max(axis=1, initial=0))
+    for sorted_rows in (matched.predictions, matched.ground_truths):
+        np.maximum.at(extent, sorted_rows.datum, sorted_rows.boxes[:, 2:].max(axis=1, initial=0))
     boxes = matched.ground_truths.boxes
     side = (boxes[:, 2:] - boxes[:, :2]).min(axis=1, initial=np.inf)
     limit = extent[matched.ground_truths.datum] * _SMALL

@@ -45,7 +45,7 @@ LOOKING_AT_ALL = ("locked", "pool")
 """Rules for which overlaps below the lowest threshold count too."""
 
 
-class LaidOut(msgspec.Struct, frozen=True):
+class SortedRows(msgspec.Struct, frozen=True):
     """One side's rows by label, then datum, then row.
 
     Attributes:
@@ -66,11 +66,11 @@ class LaidOut(msgspec.Struct, frozen=True):
     row: Array
     score: Array
 
-    def laid(self, column: Array) -> Array:
+    def in_order(self, column: Array) -> Array:
         """A column of the table in this layout."""
         return column[self.row]
 
-    def where(self, selected: Array) -> LaidOut:
+    def where(self, selected: Array) -> SortedRows:
         """Select rows.
 
         Args:
@@ -80,7 +80,7 @@ class LaidOut(msgspec.Struct, frozen=True):
             return self
         upto = np.zeros(selected.size + 1, np.int64)
         np.cumsum(selected, out=upto[1:])
-        return LaidOut(
+        return SortedRows(
             upto[self.start],
             self.boxes[selected],
             self.area[selected],
@@ -113,9 +113,9 @@ class Matched(msgspec.Struct, frozen=True):
     """
 
     ranked: Ranked
-    predictions: LaidOut
+    predictions: SortedRows
     order: Array
-    ground_truths: LaidOut
+    ground_truths: SortedRows
     taker: Array
     took: Array
     left: tuple[int, int] = (0, 0)
@@ -125,17 +125,17 @@ class Matched(msgspec.Struct, frozen=True):
 
 def _lay_out(
     side: Side, start: Array, position: Array, threads: Workers, *, from_extent: bool
-) -> LaidOut:
+) -> SortedRows:
     boxes, area, datum, row, score = lay_out(
         position, side.datum, side.pieces, threads.over, from_extent=from_extent
     )
     if side.shapes is not None:
         areas = side.shapes.given_area
         boxes, area = side.shapes.boxes[row], (side.shapes.area if areas is None else areas)[row]
-    return LaidOut(start, boxes, area, datum, row, score)
+    return SortedRows(start, boxes, area, datum, row, score)
 
 
-def lay_out_sides(batch: Batch, rules: Any, threads: Workers) -> tuple[LaidOut, LaidOut]:
+def lay_out_sides(batch: Batch, rules: Any, threads: Workers) -> tuple[SortedRows, SortedRows]:
     """Sort both sides by label, then datum, then row, before any filtering."""
     n_datums, n_labels = len(batch.datums), len(batch.labels)
     sides = (batch.predictions, batch.ground_truths)
@@ -149,9 +149,9 @@ def lay_out_sides(batch: Batch, rules: Any, threads: Workers) -> tuple[LaidOut, 
     return predictions, ground_truths
 
 
-def annotated_areas(batch: Batch, ground_truths: LaidOut) -> Array:
+def annotated_areas(batch: Batch, ground_truths: SortedRows) -> Array:
     """Return the areas of the ground truths for area ranges, in layout order, float64 [m]."""
-    return ground_truths.area if batch.area is None else ground_truths.laid(batch.area)
+    return ground_truths.area if batch.area is None else ground_truths.in_order(batch.area)
 
 
 def _counted(word: Word, variants: Variants, area: Array, set_aside: Array) -> Array:
@@ -180,7 +180,7 @@ def _prefix(word: Word) -> Array:
 
 def match(
     batch: Batch,
-    sides: tuple[LaidOut, LaidOut],
+    sides: tuple[SortedRows, SortedRows],
     rules: Any,
     variants: Variants,
     cap: int | None,
@@ -210,8 +210,8 @@ def match(
     words = variants.words
     counted = np.empty((len(words), m), np.uint64)
 
-    crowd = ground_truths.laid(batch.crowd) if rules.crowd else np.zeros(m, bool)
-    set_aside = ground_truths.laid(batch.ignore)
+    crowd = ground_truths.in_order(batch.crowd) if rules.crowd else np.zeros(m, bool)
+    set_aside = ground_truths.in_order(batch.ignore)
     if rules.ignored_missed:
         crowd = set_aside
     if not rules.crowd_counts:
@@ -372,7 +372,7 @@ class OverlapPairs(msgspec.Struct, frozen=True):
 
 
 def find_overlaps(
-    sides: tuple[LaidOut, LaidOut],
+    sides: tuple[SortedRows, SortedRows],
     shapes: tuple[Shapes, Shapes],
     keys: tuple[Array, Array],
     crowd: Array,
@@ -389,18 +389,18 @@ def find_overlaps(
         crowd: bool [m] in layout order, ground truths that count as crowd regions.
         lowest: pairs below it may be missing; 0 for all.
     """
-    laid, truths = sides
+    predicted, truths = sides
     candidates = Candidates(
-        datum=(laid.datum, truths.datum),
+        datum=(predicted.datum, truths.datum),
         key=keys,
-        row=(laid.row, truths.row),
-        boxes=(laid.boxes, truths.boxes),
+        row=(predicted.row, truths.row),
+        boxes=(predicted.boxes, truths.boxes),
         crowd=crowd,
         n_datums=n_datums,
         lowest=lowest,
     )
     p, g = shapes[0].layers[0].candidates(shapes[1].layers[0], candidates, threads)
-    rows, truth_rows = laid.row[p], truths.row[g]
+    rows, truth_rows = predicted.row[p], truths.row[g]
     iou = overlap(shapes, rows, truth_rows, crowd[g], threads)
     keep = iou > 0
     return OverlapPairs(p[keep], g[keep], iou[keep])
@@ -431,7 +431,7 @@ def overlap(
 _NONE = np.uint64(0)
 
 
-def in_regions(batch: Batch, ours: LaidOut, lowest: float, threads: Workers) -> Array:
+def in_regions(batch: Batch, ours: SortedRows, lowest: float, threads: Workers) -> Array:
     """Return the largest share of each prediction inside one region, float64 [n], in layout order.
 
     3-D boxes get 0, since regions are in pixels.
@@ -452,7 +452,7 @@ def in_regions(batch: Batch, ours: LaidOut, lowest: float, threads: Workers) -> 
 
 def _overlaps_with(
     regions: tuple[Array, Array],
-    ours: LaidOut,
+    ours: SortedRows,
     layer: Any,
     n_datums: int,
     lowest: float,
@@ -483,9 +483,9 @@ def _overlaps_with(
         drawn = rasterise(from_boxes(boxes), extents[:, 0], extents[:, 1], threads.over)
         other = MaskLayer(np.where(sized, drawn.area, 0), drawn)
     every = np.arange(n, dtype=np.int32)
-    laid = LaidOut(np.array([0, n]), boxes, area, of_region, every, np.zeros(0))
+    region_rows = SortedRows(np.array([0, n]), boxes, area, of_region, every, np.zeros(0))
     return find_overlaps(
-        (ours, laid),
+        (ours, region_rows),
         (Shapes((layer,), ours.boxes), Shapes((other,), boxes)),
         (np.zeros(ours.row.size, np.int32), np.zeros(n, np.int32)),
         np.ones(n, np.bool_),
@@ -502,8 +502,8 @@ _CLOSE = 1e-12  # of sums of shares
 
 
 def outside_regions(
-    batch: Batch, sides: tuple[LaidOut, LaidOut], settings: Any, threads: Workers
-) -> tuple[tuple[LaidOut, LaidOut], tuple[int, int]]:
+    batch: Batch, sides: tuple[SortedRows, SortedRows], settings: Any, threads: Workers
+) -> tuple[tuple[SortedRows, SortedRows], tuple[int, int]]:
     """Return the sides without rows inside regions, and how many predictions and truths those are.
 
     Ground truths that count stay, unless regions are of pixels.
@@ -518,12 +518,12 @@ def outside_regions(
     if not settings.rules.pixel_regions:
         cut = _pieces((of_region, boxes))
         outside, stay = (
-            _share(cut, laid, None if side.shapes is None else side.shapes.layers[0], n, threads)
+            _share(cut, rows, None if side.shapes is None else side.shapes.layers[0], n, threads)
             < most
-            for laid, side in ((ours, batch.predictions), (theirs, batch.ground_truths))
+            for rows, side in ((ours, batch.predictions), (theirs, batch.ground_truths))
         )
         aside = batch.ignore | batch.crowd if settings.rules.crowd else batch.ignore
-        inside = ~stay & ~theirs.laid(aside)
+        inside = ~stay & ~theirs.in_order(aside)
         return (ours.where(outside), theirs), (int(outside.size - outside.sum()), int(inside.sum()))
     assert batch.sizes is not None
     low = np.maximum(1.0, boxes[:, :2])
@@ -538,10 +538,10 @@ def outside_regions(
         )
         around = np.concatenate([low, low + extent], axis=1)
         inside = _clipped(around, batch.sizes[side.datum])
-        laid = msgspec.structs.replace(
+        clipped = msgspec.structs.replace(
             side, boxes=inside, row=np.arange(side.row.size, dtype=np.int32)
         )
-        outside = _share(pieces, laid, BoxLayer(extent.prod(axis=1), inside), n, threads) < most
+        outside = _share(pieces, clipped, BoxLayer(extent.prod(axis=1), inside), n, threads) < most
         result.append(side.where(outside))
         many.append(int(outside.size - outside.sum()))
     return (result[0], result[1]), (many[0], many[1])
@@ -554,7 +554,7 @@ def _clipped(boxes: Array, size: Array) -> Array:
 
 
 def _share(
-    pieces: tuple[Array, Array], ours: LaidOut, layer: Any, n_datums: int, threads: Workers
+    pieces: tuple[Array, Array], ours: SortedRows, layer: Any, n_datums: int, threads: Workers
 ) -> Array:
     """Share of each row inside the pieces of its datum, float64 [n]."""
     if layer is None:
@@ -589,7 +589,7 @@ def _pieces(regions: tuple[Array, Array]) -> tuple[Array, Array]:
     return np.array(owners, np.int32), np.array(out, np.float64).reshape(-1, 4)
 
 
-def ranked_in_datum(ours: LaidOut, cap: int | None) -> tuple[LaidOut, Array]:
+def ranked_in_datum(ours: SortedRows, cap: int | None) -> tuple[SortedRows, Array]:
     """Return the rows within a cap per datum over all labels, and rank by row, int32."""
     order = np.lexsort((ours.row, -ours.score, ours.datum))
     start = np.flatnonzero(np.diff(ours.datum[order], prepend=-1))
@@ -603,7 +603,7 @@ def ranked_in_datum(ours: LaidOut, cap: int | None) -> tuple[LaidOut, Array]:
 
 def match_by_difficulty(
     batch: Batch,
-    sides: tuple[LaidOut, LaidOut],
+    sides: tuple[SortedRows, SortedRows],
     rules: DetectionRules,
     variants: Variants,
     overlaps: OverlapPairs,
@@ -632,10 +632,10 @@ def match_by_difficulty(
     n, m = ours.row.size, theirs.row.size
     number = ours.row if batch.predictions.rows is None else batch.predictions.rows[ours.row]
     small = [seen.small(one)[ours.row] for one in rules.difficulties]
-    set_aside = theirs.laid(batch.ignore)
+    set_aside = theirs.in_order(batch.ignore)
     regular = [seen.regular(one)[theirs.row] & ~set_aside for one in rules.difficulties]
     alpha = [
-        one[laid.row] if turned else one[:0] for one, laid in zip(seen.alpha, sides, strict=True)
+        one[side.row] if turned else one[:0] for one, side in zip(seen.alpha, sides, strict=True)
     ]
     pairs_start, pairs = rows_by_datum(overlaps.ground_truth, m)
     shape = len(variants.areas), len(variants.thresholds)

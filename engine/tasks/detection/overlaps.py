@@ -106,16 +106,16 @@ def _box_overlaps(
     """Boxes of one datum and label key that overlap enough."""
     ranked = matched.ranked
     p_label, g_label = label_of(ranked.start), label_of(ranked.gt_start)
-    laid, truths = matched.predictions, matched.ground_truths
+    predicted, truths = matched.predictions, matched.ground_truths
     (p_start, p_place), gts = threads.each(
         [
-            lambda: rows_by_datum(laid.datum, n_datums),
+            lambda: rows_by_datum(predicted.datum, n_datums),
             lambda: truths_by_datum(
                 truths.datum, n_datums, truths.boxes, truths.area, labels.key[g_label], crowd
             ),
         ]
     )
-    predictions = p_start, p_place, laid.boxes, laid.area, labels.key[p_label]
+    predictions = p_start, p_place, predicted.boxes, predicted.area, labels.key[p_label]
     pieces = threads.over(
         p_start, lambda first, last: close_pairs(first, last, predictions, gts, lowest)
     )

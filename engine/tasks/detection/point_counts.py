@@ -71,7 +71,7 @@ def count_points(
     ours, theirs = _layers(batch)
     assert theirs.people is not None
     ranked, people = matched.ranked, theirs.people
-    laid = LaidPoints(
+    laid_points = LaidPoints(
         frozen(ranked.gt_row, np.int64),
         frozen(ranked.gt_datum, np.int32),
         frozen(label_of(ranked.gt_start), np.int32),
@@ -84,7 +84,7 @@ def count_points(
     for need, size in ((PCK, np.fmax(people.boxes[:, 2], people.boxes[:, 3])), (PCKH, theirs.head)):
         if need in needs:
             assert size is not None
-            unsized = regular & ~(size[laid.row] > 0)
+            unsized = regular & ~(size[laid_points.row] > 0)
             if unsized.any():
                 words = ("person", "people", f"of unknown size ({_WHOSE[need]}) skipped")
                 notes.append(
@@ -95,7 +95,7 @@ def count_points(
             flag_points(
                 detected,
                 regular,
-                laid,
+                laid_points,
                 points,
                 truth,
                 frozen(size, np.float64),
@@ -107,7 +107,7 @@ def count_points(
     frame = None
     if KINDS in needs:
         detected, taker = _detected_people(matched, settings.background_iou)
-        judged = judged_points(detected, laid, points, truth, people, theirs.mirror)
+        judged = judged_points(detected, laid_points, points, truth, people, theirs.mirror)
         pair, point, kind = judged[:3]
         place = detected.place[pair]
         at = point * len(flags) + flags.index(OF_KINDS[0]) + kind

@@ -43,9 +43,9 @@ from .errors import find as find_errors
 from .matching import (
     BY_BOXES,
     LOOKING_AT_ALL,
-    LaidOut,
     Matched,
     OverlapPairs,
+    SortedRows,
     annotated_areas,
     find_overlaps,
     in_regions,
@@ -190,8 +190,8 @@ def placed(frames: Frames, batch: Batch, matched: Matched, settings: Settings) -
 
 
 def taking_part(
-    batch: Batch, sides: tuple[LaidOut, LaidOut], rules: DetectionRules
-) -> tuple[tuple[LaidOut, LaidOut], Array, tuple[int, int]]:
+    batch: Batch, sides: tuple[SortedRows, SortedRows], rules: DetectionRules
+) -> tuple[tuple[SortedRows, SortedRows], Array, tuple[int, int]]:
     """Return the rows that count, and the predictions that are ignored if unmatched.
 
     Args:
@@ -205,7 +205,7 @@ def taking_part(
     mask = np.ones(ours.row.size, np.bool_)
     lenient = np.zeros(0, np.bool_)
     if batch.graded is not None:
-        return (ours, theirs.where(~theirs.laid(batch.graded.left))), lenient, (0, 0)
+        return (ours, theirs.where(~theirs.in_order(batch.graded.left))), lenient, (0, 0)
     if GROUND_TRUTHS in rules.needs_area:
         theirs = theirs.where(_is_area(annotated_areas(batch, theirs)))
     if PREDICTIONS in rules.needs_area:
@@ -351,7 +351,7 @@ def _lowest(settings: Settings, needs: frozenset[str]) -> float:
 
 def _shape_overlaps(
     batch: Batch,
-    sides: tuple[LaidOut, LaidOut],
+    sides: tuple[SortedRows, SortedRows],
     settings: Settings,
     lowest: float,
     threads: Workers,
@@ -363,14 +363,14 @@ def _shape_overlaps(
         return None
     rules = settings.rules
     labels = label_of(sides[0].start), label_of(sides[1].start)
-    crowd = sides[1].laid(batch.crowd) if rules.crowd else np.zeros(sides[1].row.size, bool)
+    crowd = sides[1].in_order(batch.crowd) if rules.crowd else np.zeros(sides[1].row.size, bool)
     reaching = 0.0 if rules.matching in LOOKING_AT_ALL else min(lowest, rules.iou_ceiling)
     keys = (batch.labels.key[labels[0]], batch.labels.key[labels[1]]) if across else labels
     return find_overlaps(sides, (ours, theirs), keys, crowd, len(batch.datums), reaching, threads)
 
 
 def _select_same_label(
-    overlaps: OverlapPairs | None, sides: tuple[LaidOut, LaidOut], rules: DetectionRules
+    overlaps: OverlapPairs | None, sides: tuple[SortedRows, SortedRows], rules: DetectionRules
 ) -> Pairs:
     """Overlaps within labels, as matching reads them."""
     if overlaps is None:
@@ -447,7 +447,7 @@ def tally(
     examples = outcomes = errors = label_errors = points = None
     if overlapping:
         at = settings.pr_curve_iou_threshold
-        crowd = matched.ground_truths.laid(batch.crowd) if settings.rules.crowd_counts else None
+        crowd = matched.ground_truths.in_order(batch.crowd) if settings.rules.crowd_counts else None
         overlaps = matched, batch.labels, len(batch.datums), _lowest(settings, needs)
         grid = settings.spot_ious, settings.score_thresholds
     if overlapping == {"confusion"}:
@@ -624,8 +624,8 @@ def match_batch(
 
 
 def _reaching(
-    batch: Batch, sides: tuple[LaidOut, LaidOut], settings: Settings
-) -> tuple[tuple[LaidOut, LaidOut], int]:
+    batch: Batch, sides: tuple[SortedRows, SortedRows], settings: Settings
+) -> tuple[tuple[SortedRows, SortedRows], int]:
     """The sides without predictions below their label's threshold, and how many those are."""
     if not settings.thresholds:
         return sides, 0

@@ -32,12 +32,12 @@ from ..encoding import (
     truth_of_texts,
 )
 from .dialects import MATCHES, SENTENCES, Settings
-from .ranked import LaidOut, Lists, Side, judged_side, lists_of, meet_ids
+from .ranked import Lists, Side, SortedSides, judged_side, lists_of, meet_ids
 
 # Texts matched by a rule: relevance of retrieved texts, and golds they match.
 
 
-def _laid_out(texts: Side, n: int) -> tuple[pl.Series, Array, Array]:
+def _sorted_texts(texts: Side, n: int) -> tuple[pl.Series, Array, Array]:
     """Texts by query, then by descending value; their offsets and values."""
     # lexsort keeps the order of rows; of equal golds the most relevant comes first, and is kept
     order = np.lexsort((-texts.value, texts.query))
@@ -59,8 +59,8 @@ def text_lists(
     """Build ranked lists of texts."""
     from .texts import match_texts, token_counts  # which ids do without
 
-    ours, start, _ = _laid_out(retrieved, n)
-    golds, gold_start, value = _laid_out(relevant, n)
+    ours, start, _ = _sorted_texts(retrieved, n)
+    golds, gold_start, value = _sorted_texts(relevant, n)
     threshold = MATCHES[rule] if settings.match_threshold is None else settings.match_threshold
     matched = match_texts(
         ours,
@@ -252,8 +252,8 @@ def _lists(
         )
     if "token_count" in needs:
         raise OptionError("TokenCount counts tokens of texts, but these tables contain ids.")
-    laid_out: LaidOut = meet_ids(run, judged, datums.id, workers, repeats=repeats)
-    if run.query.size and judged.query.size and not laid_out.hits.position.size:
+    sides: SortedSides = meet_ids(run, judged, datums.id, workers, repeats=repeats)
+    if run.query.size and judged.query.size and not sides.hits.position.size:
         message = (
             f"no document is among the judgments of its query: {run.name} contain"
             f" {listing(run.doc.head(3))}, {judged.name} {listing(judged.doc.head(3))}"
@@ -262,14 +262,14 @@ def _lists(
         message += f".{why}" if why else "; are the ids of one collection?"
         _add_notes(frames, message, OTHER_DOCUMENTS)
     if settings.judged_only:
-        laid_out = meet_ids(judged_side(laid_out), judged, datums.id, workers, repeats=repeats)
-    lists = lists_of(laid_out, settings)
+        sides = meet_ids(judged_side(sides), judged, datums.id, workers, repeats=repeats)
+    lists = lists_of(sides, settings)
     if settings.ties != "average":
-        _note_tied_ids(frames, laid_out, settings)
+        _note_tied_ids(frames, sides, settings)
     turned = needs & set(settings.rules.ascending_ties)
     if not turned or settings.ties != "trec":
         return lists, {}
-    return lists, dict.fromkeys(turned, lists_of(laid_out, settings, ascending=True))
+    return lists, dict.fromkeys(turned, lists_of(sides, settings, ascending=True))
 
 
 def _each_once(judged: Side) -> Side:
@@ -559,13 +559,13 @@ def _note_tied(frames: Frames, query: Array, value: Array, lists: Lists) -> None
     frames.notes += tied_notes(n, n_queries, ("query", "queries"), "texts", "ranks")
 
 
-def _note_tied_ids(frames: Frames, laid_out: LaidOut, settings: Settings) -> None:
+def _note_tied_ids(frames: Frames, sides: SortedSides, settings: Settings) -> None:
     """A note of many queries whose highest score relevant documents and others have.
 
     Equal scores in few lists are usual; in most lists they make scores meaningless.
     """
-    hits, n = laid_out.hits, laid_out.start.size - 1
-    right = laid_out.judged.value[laid_out.gold_rows][hits.gold] > 0
+    hits, n = sides.hits, sides.start.size - 1
+    right = sides.judged.value[sides.gold_rows][hits.gold] > 0
     top = (hits.greater == 0) & (hits.equal > 1) & right
     if not top.any():
         return

@@ -152,12 +152,12 @@ class _Hits(msgspec.Struct):
     equal: Array
 
 
-class LaidOut(msgspec.Struct):
+class SortedSides(msgspec.Struct):
     """Both sides sorted by query, and their matches.
 
     Attributes:
         start: int64 [q + 1], offsets of retrieved rows.
-        laid: uint64 [n, 3], key, bits of the score and row number of each.
+        retrieved: uint64 [n, 3], key, bits of the score and row number of each.
         gold_start: int64 [q + 1], offsets of judgments.
         golds: uint64 [g, 3], same for judgments.
         again: int64 [q], rows whose document is already in the query.
@@ -167,7 +167,7 @@ class LaidOut(msgspec.Struct):
     """
 
     start: Array
-    laid: Array
+    retrieved: Array
     gold_start: Array
     golds: Array
     again: Array
@@ -178,7 +178,7 @@ class LaidOut(msgspec.Struct):
     @property
     def rows(self) -> Array:
         """Row number of each retrieved row, uint64 [n]."""
-        return self.laid[:, ROW]
+        return self.retrieved[:, ROW]
 
     @property
     def gold_rows(self) -> Array:
@@ -188,7 +188,7 @@ class LaidOut(msgspec.Struct):
 
 def meet_ids(
     run: Side, judged: Side, queries: pl.Series, workers: Workers, *, repeats: bool = False
-) -> LaidOut:
+) -> SortedSides:
     """Find the judged rows of every query.
 
     Ids are compared by 64-bit hashes, then equal ones by the ids; if hashes collide, the ids are
@@ -204,16 +204,16 @@ def meet_ids(
         InputError: a document twice in one query of either side.
     """
     keys = [_hashed(side.doc) for side in (run, judged)]
-    laid_out, twice = _meet(run, judged, keys, len(queries), workers, repeats=repeats)
-    if not _collides(laid_out, twice, keys):
-        _refuse_repeats(laid_out, twice, queries, repeats=repeats)
-        return laid_out
-    del laid_out
+    sides, twice = _meet(run, judged, keys, len(queries), workers, repeats=repeats)
+    if not _collides(sides, twice, keys):
+        _refuse_repeats(sides, twice, queries, repeats=repeats)
+        return sides
+    del sides
     _, codes = encode([run.doc, judged.doc])
     exact = [code.astype(np.uint64) * _MIXER for code in codes]
-    laid_out, twice = _meet(run, judged, exact, len(queries), workers, repeats=repeats)
-    _refuse_repeats(laid_out, twice, queries, repeats=repeats)
-    return laid_out
+    sides, twice = _meet(run, judged, exact, len(queries), workers, repeats=repeats)
+    _refuse_repeats(sides, twice, queries, repeats=repeats)
+    return sides
 
 
 def _hashed(ids: pl.Series) -> Array:
@@ -227,8 +227,8 @@ def _hashed(ids: pl.Series) -> Array:
 
 def _meet(
     run: Side, judged: Side, keys: list[Array], n: int, workers: Workers, *, repeats: bool
-) -> tuple[LaidOut, Array]:
-    start, laid = by_query(run.query, keys[0], run.value, n)
+) -> tuple[SortedSides, Array]:
+    start, retrieved = by_query(run.query, keys[0], run.value, n)
     gold_start, golds = by_query(judged.query, keys[1], judged.value, n)
     lengths = np.diff(start)
     most = lengths if repeats else np.minimum(lengths, np.diff(gold_start))
@@ -244,7 +244,9 @@ def _meet(
     )
     workers.over(
         start,
-        lambda first, last: rank_judgments(first, last, start, laid, gold_start, golds, room, out),
+        lambda first, last: rank_judgments(
+            first, last, start, retrieved, gold_start, golds, room, out
+        ),
     )
     many, twice = out[4:]
     columns: list[Array] = list(out[:4])
@@ -253,21 +255,21 @@ def _meet(
         indices = np.arange(int(hit_start[-1])) + np.repeat(room[:-1] - hit_start[:-1], many)
         columns = [array[indices] for array in columns]
     hits = _Hits(hit_start, *columns)
-    laid_out = LaidOut(start, laid, gold_start, golds, twice[2], hits, run, judged)
-    return laid_out, twice
+    sides = SortedSides(start, retrieved, gold_start, golds, twice[2], hits, run, judged)
+    return sides, twice
 
 
-def _collides(laid_out: LaidOut, twice: Array, keys: list[Array]) -> bool:
+def _collides(sorted_sides: SortedSides, twice: Array, keys: list[Array]) -> bool:
     """Return True if documents with equal keys differ, among matches and apparent repeats."""
-    if laid_out.run.doc.dtype.is_integer():
+    if sorted_sides.run.doc.dtype.is_integer():
         return False
-    ours = laid_out.run.doc.gather(laid_out.rows[laid_out.hits.position])
-    theirs = laid_out.judged.doc.gather(laid_out.gold_rows[laid_out.hits.gold])
+    ours = sorted_sides.run.doc.gather(sorted_sides.rows[sorted_sides.hits.position])
+    theirs = sorted_sides.judged.doc.gather(sorted_sides.gold_rows[sorted_sides.hits.gold])
     if not ours.equals(theirs):
         return True
     sides = (
-        (laid_out.run, laid_out.start, laid_out.rows),
-        (laid_out.judged, laid_out.gold_start, laid_out.gold_rows),
+        (sorted_sides.run, sorted_sides.start, sorted_sides.rows),
+        (sorted_sides.judged, sorted_sides.gold_start, sorted_sides.gold_rows),
     )
     for i, (side, start, rows) in enumerate(sides):
         for q in np.flatnonzero(twice[i]):
@@ -277,10 +279,12 @@ def _collides(laid_out: LaidOut, twice: Array, keys: list[Array]) -> bool:
     return False
 
 
-def _refuse_repeats(laid_out: LaidOut, twice: Array, queries: pl.Series, *, repeats: bool) -> None:
+def _refuse_repeats(
+    sorted_sides: SortedSides, twice: Array, queries: pl.Series, *, repeats: bool
+) -> None:
     sides = (
-        (laid_out.run, laid_out.start, laid_out.rows),
-        (laid_out.judged, laid_out.gold_start, laid_out.gold_rows),
+        (sorted_sides.run, sorted_sides.start, sorted_sides.rows),
+        (sorted_sides.judged, sorted_sides.gold_start, sorted_sides.gold_rows),
     )
     problems: list[str] = []
     facts: dict[str, object] = {}
@@ -323,23 +327,23 @@ def _best_of(side: Side) -> str:
     return f"group_by('query_id', 'doc_id').agg(pl.{best}({side.column!r}))"
 
 
-def lists_of(laid_out: LaidOut, settings: Settings, *, ascending: bool = False) -> Lists:
+def lists_of(sides: SortedSides, settings: Settings, *, ascending: bool = False) -> Lists:
     """Build ranked lists from matched rows.
 
     Args:
         settings: order of ties.
         ascending: among equal scores the lowest document id comes first, not the highest.
     """
-    hits = laid_out.hits
-    n = laid_out.start.size - 1
+    hits = sides.hits
+    n = sides.start.size - 1
     query = np.repeat(np.arange(n), np.diff(hits.start))
     rank = hits.greater + 1
     ties = Ties(rank, hits.equal) if settings.ties == "average" else None
     order = np.arange(rank.size)  # hits are already sorted by descending score
     if bool((hits.equal > 1).any()):
-        rank = rank + _ahead(laid_out, settings.ties, ascending=ascending)
+        rank = rank + _ahead(sides, settings.ties, ascending=ascending)
         order = np.lexsort((rank, query))
-    relevance = laid_out.judged.value[laid_out.gold_rows]
+    relevance = sides.judged.value[sides.gold_rows]
     gold, rank = hits.gold[order], rank[order].astype(np.int32)
     if ties is not None:
         ties = Ties(ties.first[order], ties.size[order])
@@ -348,44 +352,38 @@ def lists_of(laid_out: LaidOut, settings: Settings, *, ascending: bool = False) 
     value = relevance[gold]
     first = rank_of[gold] == rank
     gain = value if bool(first.all()) else np.where(first, value, 0.0)
-    golds = np.repeat(np.arange(n), np.diff(laid_out.gold_start))
+    golds = np.repeat(np.arange(n), np.diff(sides.gold_start))
     down = np.lexsort((-relevance, golds))
     return Lists(
-        retrieved=np.diff(laid_out.start),
+        retrieved=np.diff(sides.start),
         start=hits.start,
         rank=rank,
         relevance=value,
         gain=gain,
-        gold_start=laid_out.gold_start,
+        gold_start=sides.gold_start,
         gold=relevance[down],
         gold_rank=rank_of[down],
         repeats=np.zeros(n, np.int64),
-        again=laid_out.again,
+        again=sides.again,
         ties=ties,
     )
 
 
-def judged_side(laid_out: LaidOut) -> Side:
+def judged_side(sides: SortedSides) -> Side:
     """Return only the judged rows of the retrieved side."""
     rows = np.sort(
-        laid_out.rows[
-            laid_out.hits.position[
-                laid_out.judged.value[laid_out.gold_rows][laid_out.hits.gold] >= 0
-            ]
-        ]
+        sides.rows[sides.hits.position[sides.judged.value[sides.gold_rows][sides.hits.gold] >= 0]]
     )
-    run = laid_out.run
+    run = sides.run
     return Side(run.name, run.query[rows], run.doc.gather(rows), run.value[rows], run.column)
 
 
-def _ahead(laid_out: LaidOut, ties: str, *, ascending: bool) -> Array:
+def _ahead(sides: SortedSides, ties: str, *, ascending: bool) -> Array:
     """Rows of equal score that come before each hit, int32 [h]."""
-    hits = laid_out.hits
-    position, group = tied_rows(
-        laid_out.start, laid_out.laid, hits.start, hits.position, hits.equal
-    )
+    hits = sides.hits
+    position, group = tied_rows(sides.start, sides.retrieved, hits.start, hits.position, hits.equal)
     if ties == "trec":
-        ids = laid_out.run.doc.gather(laid_out.rows[position])
+        ids = sides.run.doc.gather(sides.rows[position])
         order = (
             pl.DataFrame({"group": group, "doc": ids})
             .select(
@@ -397,12 +395,12 @@ def _ahead(laid_out: LaidOut, ties: str, *, ascending: bool) -> Array:
             .to_numpy()
         )
     elif ties in ("best", "worst"):  # by relevance, for bounds
-        worth = np.zeros(laid_out.rows.size)
-        worth[hits.position] = laid_out.judged.value[laid_out.gold_rows][hits.gold]
+        worth = np.zeros(sides.rows.size)
+        worth[hits.position] = sides.judged.value[sides.gold_rows][hits.gold]
         worth = worth[position] if ties == "worst" else -worth[position]
-        order = np.lexsort((laid_out.rows[position], worth, group))
+        order = np.lexsort((sides.rows[position], worth, group))
     else:
-        order = np.lexsort((laid_out.rows[position], group))
+        order = np.lexsort((sides.rows[position], group))
     group, position = group[order], position[order]
     first = np.ones(group.size, bool)
     np.not_equal(group[1:], group[:-1], out=first[1:])

@@ -360,7 +360,7 @@ def match_chunks(components: Components, given: Criterion, workers: Workers) -> 
     needles = _needles(components.texts.filter(pl.Series(used)), lossy)
     plain = needles["plain"]
     hay = text_bytes(components.texts)
-    bare = text_bytes(plain)
+    plain_bytes = text_bytes(plain)
     sought = np.ones(len(plain), bool) if lossy else (plain != "").to_numpy()
     # Otherwise the escaped chunk contains the plain one, which is found first.
     special = (plain.str.contains(_ESCAPED) & (plain != "")).to_numpy()
@@ -376,7 +376,7 @@ def match_chunks(components: Components, given: Criterion, workers: Workers) -> 
     pairs = components.pair_start, components.match
 
     def match(first: int, last: int) -> None:
-        match_substrings(first, last, retrieved, gold, hay, bare, sought, *pairs)
+        match_substrings(first, last, retrieved, gold, hay, plain_bytes, sought, *pairs)
         if special.any():
             jsoned = (escaped[0], escaped_start)
             match_substrings(first, last, retrieved, gold, hay, jsoned, special, *pairs)

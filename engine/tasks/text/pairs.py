@@ -506,8 +506,8 @@ def spaced_words(texts: pl.Series, words: tuple[str, ...]) -> pl.Series:
         texts: String, without nulls.
         words: words to remove, lower case, without white space.
     """
-    bare = texts.str.to_lowercase().str.replace_all(PUNCTUATION, "")
-    separated = pl.concat_str(pl.lit(" "), bare.str.replace_all(BETWEEN, "  "), pl.lit(" "))
+    lowered = texts.str.to_lowercase().str.replace_all(PUNCTUATION, "")
+    separated = pl.concat_str(pl.lit(" "), lowered.str.replace_all(BETWEEN, "  "), pl.lit(" "))
     spaced = pl.select(separated).to_series()
     if not words:
         return spaced

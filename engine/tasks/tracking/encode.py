@@ -300,13 +300,13 @@ def _labelled(sides: list[pl.DataFrame]) -> bool:
     """Return True if rows have labels."""
     have = ["label_value" in side.columns for side in sides]
     if any(have) and not all(have):
-        other, bare = (
+        other, unlabelled = (
             ("ground truths", "predictions") if have[0] else ("predictions", "ground truths")
         )
         raise InputError(
-            f"{bare}: no labels, and the {other} have a column label_value. Objects and tracks"
-            f" are matched within their label: give the {bare} the column, too, or remove it"
-            f" from the {other}.",
+            f"{unlabelled}: no labels, and the {other} have a column label_value. Objects and"
+            f" tracks are matched within their label: give the {unlabelled} the column, too, or"
+            f" remove it from the {other}.",
             code="column_missing",
             column="label_value",
         )

@@ -37,7 +37,7 @@ from .encode import Batch, Side, refuse_short, shared
 # Layout: rows of both sides by unit (a sequence and label), frame and row, and their overlaps.
 
 
-class LaidOut(msgspec.Struct, frozen=True):
+class SortedSides(msgspec.Struct, frozen=True):
     """Both sides by unit and video frame.
 
     Attributes:
@@ -56,7 +56,7 @@ class LaidOut(msgspec.Struct, frozen=True):
     predicted_row: Array
     offsets: Array
 
-    def some(self, truth: Array, predicted: Array) -> LaidOut:
+    def some(self, truth: Array, predicted: Array) -> SortedSides:
         """Restrict the layout to some of the rows, renumbered.
 
         Args:
@@ -111,7 +111,7 @@ class LaidOut(msgspec.Struct, frozen=True):
                 (truth, predicted), (self.truth_row, self.predicted_row), selected, strict=True
             )
         ]
-        return LaidOut(
+        return SortedSides(
             datum=self.datum[units],
             label=self.label[units],
             frames=TrackFrames(*(frozen(part, part.dtype) for part in parts)),
@@ -121,7 +121,7 @@ class LaidOut(msgspec.Struct, frozen=True):
         )
 
 
-def lay_out(truth: Side, predicted: Side, workers: Workers) -> LaidOut:
+def lay_out(truth: Side, predicted: Side, workers: Workers) -> SortedSides:
     """Sort both sides by unit and video frame."""
     n_labels = int(max(truth.label.max(initial=0), predicted.label.max(initial=0))) + 1
     sides = (truth, predicted)
@@ -132,11 +132,11 @@ def lay_out(truth: Side, predicted: Side, workers: Workers) -> LaidOut:
     all_keys, codes = coded(keys)
     start = np.searchsorted(all_keys, np.arange(unit.size + 1) * many)
     rows, order = zip(*(_by_code(code, all_keys.size) for code in codes), strict=True)
-    laid_units = [own[at] for own, at in zip(units, order, strict=True)]
+    sorted_units = [own[at] for own, at in zip(units, order, strict=True)]
     ids, n_ids = zip(
         *(
             _ids(side.id[own], at, unit.size)
-            for side, own, at in zip(sides, order, laid_units, strict=True)
+            for side, own, at in zip(sides, order, sorted_units, strict=True)
         ),
         strict=True,
     )
@@ -152,7 +152,7 @@ def lay_out(truth: Side, predicted: Side, workers: Workers) -> LaidOut:
         pairs = before, pairs[1][some], pairs[2][some], common[some] / union[some]
     parts = (start, rows[0], rows[1], *pairs, *ids, *n_ids)
     frames = TrackFrames(*(frozen(part, part.dtype) for part in parts))
-    return LaidOut(
+    return SortedSides(
         datum=(unit // n_labels).astype(np.int32),
         label=(unit % n_labels).astype(np.int32),
         frames=frames,
@@ -212,14 +212,14 @@ class Prepared(msgspec.Struct, frozen=True):
     Attributes:
         truth: ground truths.
         predicted: predictions.
-        laid: both by unit and frame.
+        sides: both by unit and frame.
         frames: int64 [frames], the sequence of every frame that has a row, counted or not.
         notes: rows that were dropped because of their label, or by their table.
     """
 
     truth: Side
     predicted: Side
-    laid: LaidOut
+    sides: SortedSides
     frames: Array
     notes: list[Note]
 
@@ -268,12 +268,12 @@ def prepare(batch: Batch, rules: TrackingRules, workers: Workers) -> Prepared:
     ignored |= (truth.hidden > (rules.most_occluded, rules.most_truncated)).any(axis=1)
     counts = scored[truth.label] & ~ignored & ~truth.left_out
     pooled = msgspec.structs.replace(truth, label=meets[truth.label])
-    laid = lay_out(pooled, predicted, workers)
+    sides = lay_out(pooled, predicted, workers)
     if not counts.all() or regions.frame.size or rules.least_height is not None:
-        stays = _staying(laid, predicted, regions, ignored, rules, workers)
-        laid = laid.some(counts, stays)
+        stays = _staying(sides, predicted, regions, ignored, rules, workers)
+        sides = sides.some(counts, stays)
         truth, predicted = truth.some(np.flatnonzero(counts)), predicted.some(np.flatnonzero(stays))
-    return Prepared(truth, predicted, laid, frames, notes)
+    return Prepared(truth, predicted, sides, frames, notes)
 
 
 def _frames(truth: Side, predicted: Side) -> Array:
@@ -326,7 +326,7 @@ def _refuse_strangers(labels: Labels, scored: Array, rules: TrackingRules) -> No
 
 
 def _staying(
-    laid: LaidOut,
+    sides: SortedSides,
     predicted: Side,
     regions: Side,
     ignored: Array,
@@ -334,15 +334,15 @@ def _staying(
     workers: Workers,
 ) -> Array:
     """Return the predictions that count, bool [m]."""
-    state = np.zeros(laid.predicted_row.size, np.uint8)
-    ignored_rows = ignored[laid.truth_row]
+    state = np.zeros(sides.predicted_row.size, np.uint8)
+    ignored_rows = ignored[sides.truth_row]
     least = rules.overlap - EPSILON
     workers.over(
-        laid.offsets,
-        lambda first, last: absorbed(laid.frames, first, last, ignored_rows, least, state),
+        sides.offsets,
+        lambda first, last: absorbed(sides.frames, first, last, ignored_rows, least, state),
     )
     of_row = np.zeros_like(state)
-    of_row[laid.predicted_row] = state
+    of_row[sides.predicted_row] = state
     dropped = of_row == TAKEN
     unmatched = np.flatnonzero((of_row != TAKEN) & (of_row != MATCH))
     if rules.least_height is not None:
@@ -385,7 +385,7 @@ class Matched(msgspec.Struct, frozen=True):
     """Outcomes of the rows of both sides.
 
     Attributes:
-        laid: the rows that count.
+        sides: the rows that count.
         truth: the ground truths that count, in the order of their table.
         predicted: the predictions that count.
         events: outcome of each ground truth in CLEAR, in layout order.
@@ -393,7 +393,7 @@ class Matched(msgspec.Struct, frozen=True):
         notes: rows that were dropped because of their label.
     """
 
-    laid: LaidOut
+    sides: SortedSides
     truth: Side
     predicted: Side
     events: ClearEvents
@@ -412,8 +412,8 @@ def match(batch: Batch, settings: Settings, needs: frozenset[str], workers: Work
     prepared = prepare(batch, settings.rules, workers)
     seen = np.bincount(prepared.frames, minlength=len(batch.datums))
     refuse_short(batch, seen)
-    truth, predicted, laid = prepared.truth, prepared.predicted, prepared.laid
-    n, n_alphas = laid.datum.size, len(settings.alphas)
+    truth, predicted, sides = prepared.truth, prepared.predicted, prepared.sides
+    n, n_alphas = sides.datum.size, len(settings.alphas)
 
     def many(*shape: int, dtype: type = np.int64) -> Array:
         return np.zeros((n, *shape), dtype)
@@ -421,7 +421,7 @@ def match(batch: Batch, settings: Settings, needs: frozenset[str], workers: Work
     sums = HotaSums(many(n_alphas), *(many(n_alphas, dtype=np.float64) for _ in range(4)))
     counts = ClearCounts(many(), many(), many(), many(), many(), many(), many(dtype=np.float64))
     common = many()
-    n_rows = laid.truth_row.size
+    n_rows = sides.truth_row.size
     events = ClearEvents(
         np.zeros(n_rows, np.uint8),
         np.full(n_rows, -1, np.int64),
@@ -432,25 +432,25 @@ def match(batch: Batch, settings: Settings, needs: frozenset[str], workers: Work
 
     def count(first: int, last: int) -> None:
         if "hota" in needs:
-            hota(laid.frames, first, last, floors, sums)
+            hota(sides.frames, first, last, floors, sums)
         if "clear" in needs or "events" in needs:
-            clear(laid.frames, first, last, least - EPSILON, counts, events)
+            clear(sides.frames, first, last, least - EPSILON, counts, events)
         if "identity" in needs:
-            identities(laid.frames, first, last, least, common)
+            identities(sides.frames, first, last, least, common)
 
-    workers.over(laid.offsets, count)
-    bounds = laid.frames.start
+    workers.over(sides.offsets, count)
+    bounds = sides.frames.start
     rows_truth, rows_track = (
-        np.diff(start[bounds]) for start in (laid.frames.truth_start, laid.frames.track_start)
+        np.diff(start[bounds]) for start in (sides.frames.truth_start, sides.frames.track_start)
     )
     both = (rows_truth > 0) & (rows_track > 0)
     length = np.where(batch.length > 0, batch.length, seen)
     rows = TrackRows(
-        datum=laid.datum,
-        label=laid.label,
+        datum=sides.datum,
+        label=sides.label,
         truth=rows_truth,
         found=rows_track,
-        frames=np.where(both, length[laid.datum], 0),
+        frames=np.where(both, length[sides.datum], 0),
         tp=counts.tp,
         switches=counts.switches,
         fragments=counts.fragments,
@@ -465,4 +465,4 @@ def match(batch: Batch, settings: Settings, needs: frozenset[str], workers: Work
         alpha_truth=sums.of_truth,
         alpha_found=sums.of_track,
     )
-    return Matched(laid, truth, predicted, events, rows, prepared.notes)
+    return Matched(sides, truth, predicted, events, rows, prepared.notes)

@@ -63,17 +63,17 @@ _KEYS = ("datum_id", "frame", "label_value", "object_id", "track_id")
 
 def event_frame(batch: Batch, matched: Matched, settings: Settings) -> pl.DataFrame:
     """Return one row per ground truth, and per unmatched prediction, by sequence and frame."""
-    laid, events = matched.laid, matched.events
-    unmatched = np.ones(laid.predicted_row.size, bool)
+    sides, events = matched.sides, matched.events
+    unmatched = np.ones(sides.predicted_row.size, bool)
     unmatched[events.met[events.met >= 0]] = False
-    wrong = laid.predicted_row[np.flatnonzero(unmatched)]
-    truth, predicted = laid.truth_row, matched.predicted
+    wrong = sides.predicted_row[np.flatnonzero(unmatched)]
+    truth, predicted = sides.truth_row, matched.predicted
     event = events.event.astype(np.int64)
     kind = np.select(
         [event & SWITCH > 0, event & FRAGMENT > 0, event & MATCH > 0], [1, 2, 0], default=3
     )
     matches = np.where(
-        events.met < 0, -1, laid.predicted_row[events.met] if laid.predicted_row.size else -1
+        events.met < 0, -1, sides.predicted_row[events.met] if sides.predicted_row.size else -1
     )
     before = _tracks_before(matched)
     n, k = truth.size, wrong.size
@@ -147,7 +147,7 @@ def _corners(before: str, boxes: np.ndarray, at: np.ndarray) -> dict[str, pl.Ser
 
 def _tracks_before(matched: Matched) -> np.ndarray:
     """The track from which each ground truth switched, its code, int64 [n], -1 for none."""
-    frames, before = matched.laid.frames, matched.events.before
+    frames, before = matched.sides.frames, matched.events.before
     many = np.diff(frames.start)
     unit_of_frame = np.repeat(np.arange(many.size), many)
     units = [
@@ -155,7 +155,7 @@ def _tracks_before(matched: Matched) -> np.ndarray:
         for start in (frames.truth_start, frames.track_start)
     ]
     width = int(max(before.max(initial=0), frames.track_id.max(initial=0))) + 1
-    track_ids = matched.predicted.id[matched.laid.predicted_row]
+    track_ids = matched.predicted.id[matched.sides.predicted_row]
     keys, first = np.unique(units[1] * width + frames.track_id, return_index=True)
     here = np.flatnonzero(before >= 0)
     out = np.full(before.size, -1, np.int64)

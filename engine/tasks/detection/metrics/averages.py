@@ -188,8 +188,8 @@ def mean_precision(
                 cubes = view.precision[groups[:, None, None], labels[..., None], a, at]
                 if settings.rules.mean_over_cells:
                     # pycocotools takes one mean over [threshold, level, label] laid out so
-                    laid_out = cubes.transpose(0, 2, 3, 1).reshape(groups.size, -1)
-                    out[groups, k, a, i] = row_means(laid_out)
+                    values = cubes.transpose(0, 2, 3, 1).reshape(groups.size, -1)
+                    out[groups, k, a, i] = row_means(values)
                 else:
                     out[groups, k, a, i] = row_means(row_means(row_means(cubes)))
     return out

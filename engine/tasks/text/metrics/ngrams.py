@@ -74,12 +74,12 @@ def sequence_scores(texts: Texts) -> tuple[Array, Array, Array]:
     lines = ((side[3], side[2], codes) for side, codes in coded)
     counts = texts.each(union_hits, tokens, *lines, shape=(3,)).T
     hits, our_words, their_words = counts
-    bare = pairs.candidates.str.contains(_ONLY_PUNCTUATION).to_numpy()[pairs.candidate]
+    only_punctuation = pairs.candidates.str.contains(_ONLY_PUNCTUATION).to_numpy()[pairs.candidate]
     precision, recall = hits / np.maximum(our_words, 1), hits / np.maximum(their_words, 1)
     f = 2 * (precision * recall / (precision + recall + _SMALL))
     for value in (f, precision, recall):
         value[their_words == 0] = np.nan
-        value[bare] = 0.0
+        value[only_punctuation] = 0.0
     return f, precision, recall
 
 

@@ -48,10 +48,10 @@ def squad(texts: pl.Series) -> pl.Series:
 
     Rajpurkar et al., "SQuAD: 100,000+ Questions for Machine Comprehension of Text", 2016.
     """
-    bare = texts.str.to_lowercase().str.replace_all(PUNCTUATION, "")
+    words = texts.str.to_lowercase().str.replace_all(PUNCTUATION, "")
     for _ in range(2):  # the first of two articles consumes the space between them
-        bare = bare.str.replace_all(_ARTICLES, "${1} ${2}")
-    return bare.str.replace_all(BETWEEN, " ").str.strip_chars(" ")
+        words = words.str.replace_all(_ARTICLES, "${1} ${2}")
+    return words.str.replace_all(BETWEEN, " ").str.strip_chars(" ")
 
 
 def _exact(texts: Texts) -> list[Values]:
@@ -213,7 +213,7 @@ def _readability(
 # Faithfulness of sentences to contexts (DeterministicFaithfulness of continuous-eval 0.3.14).
 
 _RULES = DIALECTS["continuous-eval"].rules
-_NO_CONTEXT, _NO_SENTENCE, _BARE = (
+_NO_CONTEXT, _NO_SENTENCE, _NO_WORDS = (
     "there are no contexts",
     "there is no sentence in the text",
     "there is no sentence in the contexts",
@@ -281,9 +281,9 @@ def _faithful(score: Callable[[Texts], Array], share: bool, texts: Texts) -> lis
         each = np.empty(int(start[-1]))
         for first, last, block in _blocks(pairs):
             each[first:last] = score(Texts(block, settings, texts.workers))
-        bare = np.isnan(each)
+        undefined = np.isnan(each)
         if share:
-            each = np.where(bare, np.nan, each >= settings.faithfulness_threshold)
+            each = np.where(undefined, np.nan, each >= settings.faithfulness_threshold)
         many = np.diff(start)
         some = np.flatnonzero(many)
         total = np.add.reduceat(each, start[some]) if some.size else each
@@ -291,7 +291,7 @@ def _faithful(score: Callable[[Texts], Array], share: bool, texts: Texts) -> lis
         cases = (
             (_NO_CONTEXT, ~has_context),
             (_NO_SENTENCE, has_context & (many == 0)),
-            (_BARE, bare),
+            (_NO_WORDS, undefined),
         )
         reasons = {reason for reason, mask in cases if mask.any()}
     reason = ", or ".join(sorted(reasons)) or None
