@@ -217,9 +217,11 @@ class Batches:
                 )
 
     def _add_columns(self, name: str, columns: Mapping[str, pl.DataType]) -> None:
-        known = self._columns.setdefault(name, {})
-        known |= {
-            one: dtype for one, dtype in columns.items() if known.get(one, pl.Null) == pl.Null
+        columns_before = self._columns.setdefault(name, {})
+        columns_before |= {
+            one: dtype
+            for one, dtype in columns.items()
+            if columns_before.get(one, pl.Null) == pl.Null
         }
 
     def _write(self) -> None:

@@ -132,7 +132,7 @@ def open_tables(tables: Tables, options: Options, *, built_in_only: bool = False
             options = options.replace(iou_type=POINTS)
             inputs = open_inputs(tables, options, room=room)
             first = inputs.sources[next(iter(inputs.sources))]
-            first.notes += (Note("points_alone", _POINTS_ALONE),)
+            first.notes += (Note("points_alone", _POINTS_ONLY),)
             task = infer_task(inputs, options)
         if plan is None or only_points:
             plan = planner.make_plan(options, task)
@@ -202,7 +202,7 @@ def checked_rows(run: Opened, each: Each = in_turn) -> Frames:
     return frames
 
 
-_POINTS_ALONE = (
+_POINTS_ONLY = (
     "keypoints are compared, since one side has only keypoints (like"
     f" {option('iou_type', POINTS)})."
 )

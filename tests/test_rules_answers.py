@@ -392,9 +392,9 @@ def test_notes_of_parts_with_facts_and_without_a_rule_add_up() -> None:
 
 
 def test_two_rules_have_two_codes() -> None:
-    first = Rule(code="only_here", needs=frozenset(), look=lambda _: [], say=str)
+    first = Rule(code="only_here", needs=frozenset(), look=lambda _: [], describe=str)
     with pytest.raises(AssertionError, match="only_here"):
-        Rule(code=first.code, needs=frozenset(), look=first.look, say=repr)
+        Rule(code=first.code, needs=frozenset(), look=first.look, describe=repr)
 
 
 def test_random_label_maps_have_no_exchanged_labels() -> None:

@@ -90,7 +90,7 @@ def run(
     variables = dict(pair.split("=", 1) for pair in changes)
     tell = log_to(form=log_format, job=os.path.basename(job).removesuffix(".toml"), quiet=quiet)
 
-    def say(message: str) -> None:
+    def echo(message: str) -> None:
         if log_format == "json":  # every line of standard error is JSON then
             tell(message, level=ERROR)
         else:
@@ -108,10 +108,10 @@ def run(
     except EvalengineError as error:
         if STATE["debug"]:
             raise
-        say(in_shell(error.message))
+        echo(in_shell(error.message))
         return _FAILED if isinstance(error, (LockedError, *PASSING)) else _BAD_INPUT
     except Stopped as stopped:
-        say(f"stopped by {stopped}")
+        echo(f"stopped by {stopped}")
         sys.stdout.flush()
         sys.stderr.flush()
         if "multiprocessing" in sys.modules:  # no process remains to receive their results

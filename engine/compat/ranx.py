@@ -453,14 +453,14 @@ def translate_metric(name: str, relevance: Array, longest: int) -> ParsedMetric:
     Raises:
         OptionError: no such metric, cut-off, level or persistence.
     """
-    base, level, behind = _parts(name)
+    base, level, suffix = _parts(name)
     how = TRANSLATIONS[base]
     options: dict[str, Any] = {"relevance_levels": None if level == 1 else [level]}
     k = 0
     if base == "rbp":
-        options["persistence"] = float(f"0.{_digits(name, behind, _PERSISTENCE)}")
-    elif behind:
-        k = int(_digits(name, behind))
+        options["persistence"] = float(f"0.{_digits(name, suffix, _PERSISTENCE)}")
+    elif suffix:
+        k = int(_digits(name, suffix))
     if how.gains is not None:
         options = {"gains": _gains(how.gains, level, relevance)}
     pattern = how.cut if k or how.whole is None else how.whole
@@ -472,14 +472,14 @@ def translate_metric(name: str, relevance: Array, longest: int) -> ParsedMetric:
 def _parts(name: str) -> tuple[str, int, str]:
     """Split a name into metric, lowest relevant relevance, and the text after ``@`` or ``.``."""
     prefix, _, level = name.partition("-l")
-    base, behind = prefix, ""
+    base, suffix = prefix, ""
     for mark in ".@" if prefix.startswith("rbp") else "@":
         if mark in prefix:
-            base, _, behind = prefix.partition(mark)
+            base, _, suffix = prefix.partition(mark)
             break
     if base not in TRANSLATIONS:
         raise unknown("metric", base, tuple(TRANSLATIONS))
-    return base, int(_digits(name, level)) if level else 1, behind
+    return base, int(_digits(name, level)) if level else 1, suffix
 
 
 _PERSISTENCE = "write the persistence behind a dot, as in 'rbp.95'."
@@ -507,9 +507,9 @@ def _gains(kind: str, level: int, relevance: Array) -> str | dict[float, float]:
 
 def label(name: str) -> str:
     """A metric's name in reports: ``NDCG@10``, ``MAP-l2``, ``RBP.95``."""
-    base, level, behind = _parts(name)
+    base, level, suffix = _parts(name)
     mark = "." if base == "rbp" else "@"
-    title = TRANSLATIONS[base].label + (f"{mark}{behind}" if behind else "")
+    title = TRANSLATIONS[base].label + (f"{mark}{suffix}" if suffix else "")
     return f"{title}-l{level}" if "-l" in name else title
 
 
@@ -855,9 +855,10 @@ def _aligned(column: list[str]) -> list[str]:
     numbers = all(map(_is_number, cells))
     if numbers and any("." in cell for cell in cells):
         cells = [f"{float(cell):g}" for cell in cells]
-        behind = [len(cell) - len(re.split("[.e]", cell)[0]) for cell in cells]
+        decimals = [len(cell) - len(re.split("[.e]", cell)[0]) for cell in cells]
         cells = [
-            cell + " " * (max(behind) - length) for cell, length in zip(cells, behind, strict=True)
+            cell + " " * (max(decimals) - length)
+            for cell, length in zip(cells, decimals, strict=True)
         ]
     width = max(len(head) + 2, *map(len, cells))
     if numbers:

@@ -321,8 +321,8 @@ def _drawn(
 
     def see(d: int, curves: tuple[Curve, Curve]) -> None:
         for level, (at, curve) in enumerate(zip(fixed, curves, strict=True)):
-            anew, counted = walk(curve, rules, aims, at)
-            for r, (one, (tp, fp)) in enumerate(zip(anew, counted, strict=True)):
+            chosen_again, counted = walk(curve, rules, aims, at)
+            for r, (one, (tp, fp)) in enumerate(zip(chosen_again, counted, strict=True)):
                 rates = reached(tp, fp, curve.positives, curve.negatives, aims)
                 out[level][d, r] = [one.threshold, *(getattr(rates, n) for n in RATES)]
 
@@ -543,14 +543,14 @@ def _rows(
         met_target = [
             bool(k) if is_defined else None for k, is_defined in zip(keeps, defined, strict=True)
         ]
-    lacks = {"positives": "no ground truth", "negatives": "no negative datum"}
+    reasons = {"positives": "no ground truth", "negatives": "no negative datum"}
     missing = {
         "positives": level.positives <= 0,
         "negatives": np.nan_to_num(here.tn + here.fp, nan=1.0) <= 0,
     }
     why = np.full(none.size, "no threshold reaches it", object)
     if rule.required:
-        why[missing[rule.required]] = lacks[rule.required]
+        why[missing[rule.required]] = reasons[rule.required]
     why[one.unscored] = "no scored row"
     why[~np.isnan(one.threshold)] = None
     aimed = parameters(**{n: getattr(aims, n) for n in rule.params or ("beta",)})

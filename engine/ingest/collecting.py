@@ -63,8 +63,8 @@ def collect(
         for (role, _), query in queries.items():
             try:
                 query.collect()
-            except READ_FAILURES as alone:
-                raise explain(sides[role].source, alone) from alone
+            except READ_FAILURES as cause:
+                raise explain(sides[role].source, cause) from cause
         raise explain(next(iter(sides.values())).source, error) from error
     frames: dict[str, pl.DataFrame] = {}
     before: dict[str, int] = {}

@@ -410,10 +410,10 @@ def around(ours: pl.Series, theirs: pl.Series) -> str | None:
         sorted(pair, key=len) for pair in zip(*common_affixes, strict=True)
     )
     before = {other[: len(other) - len(one)]} if other.endswith(one) else {one, other}
-    behind = {last[len(first) :]} if last.startswith(first) else {first, last}
-    before, behind = before - {""}, behind - {""}
-    pattern = "(.*?)" if behind else "(.*)"
-    for affixes, place in ((before, "^{}"), (behind, "{}$")):
+    suffixes = {last[len(first) :]} if last.startswith(first) else {first, last}
+    before, suffixes = before - {""}, suffixes - {""}
+    pattern = "(.*?)" if suffixes else "(.*)"
+    for affixes, place in ((before, "^{}"), (suffixes, "{}$")):
         either = "|".join(map(re.escape, sorted(affixes, key=len, reverse=True)))
         at = place.format(f"(?:{either})?" if either else "")
         pattern = at + pattern if place[0] == "^" else pattern + at
@@ -426,13 +426,13 @@ def _affixes(ids: pl.Series) -> tuple[str, str]:
     if len(some) < 2:  # of one id all is before and behind
         return "", ""
     before = common_start(some)
-    behind = common_start([one[::-1] for one in some])[::-1]
+    suffix = common_start([one[::-1] for one in some])[::-1]
     shortest = min(map(len, some))
     before = re.sub(r"[0-9]+$", "", before)
-    behind = re.sub(r"^[0-9]+", "", behind)
-    if len(before) + len(behind) >= shortest:
-        behind = ""
-    return before if len(before) < shortest else "", behind
+    suffix = re.sub(r"^[0-9]+", "", suffix)
+    if len(before) + len(suffix) >= shortest:
+        suffix = ""
+    return before if len(before) < shortest else "", suffix
 
 
 def _mended(

@@ -468,9 +468,11 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
             continue  # a task that reads all of these
         # The predictions are missing columns of the other task; its contract gives the best
         # message.
-        meant = [fit.task for fit in fits if fit.there and refuted & fit.all_names and not fit.here]
-        if len(meant) == 1:
-            return meant[0]
+        likely = [
+            fit.task for fit in fits if fit.there and refuted & fit.all_names and not fit.here
+        ]
+        if len(likely) == 1:
+            return likely[0]
     modest = {
         task
         for task in tables.task_names()
@@ -520,7 +522,7 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
         )
     if filled == [TABLE]:  # a column identified by related names
         one_table = {task: tables.contracts(task).get(TABLE) for task in tables.task_names()}
-        meant = [
+        likely = [
             task
             for task, table in one_table.items()
             if table is not None
@@ -530,8 +532,8 @@ def _by_columns(inputs: Inputs, options: Options) -> str:
                 {mine: to for mine, to in (options.columns or {}).items() if to in table.names},
             )
         ]
-        if len(meant) == 1:
-            return meant[0]
+        if len(likely) == 1:
+            return likely[0]
     here = {name for role in roles for name in inputs.schemas[role]}
     every = [table for task in tables.task_names() for table in tables.contracts(task).values()]
     if way := turned(options.columns, here, every):

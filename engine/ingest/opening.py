@@ -497,11 +497,11 @@ def _as_numbers(
     )
     other = {i: theirs_id for i, theirs_id in named.items() if i != str(theirs_id)}
     if other:
-        first, meant = next(iter(other.items()))
+        first, number = next(iter(other.items()))
         message += (
             f" {len(named):,} are also the {kind.by} of one of the {kind.what}, {len(other):,} of"
-            f" another one: {first!r} is the {kind.by} of {meant}. If that is meant, write"
-            f" the ids of the ground truths in the predictions: {meant} for {first!r}."
+            f" another one: {first!r} is the {kind.by} of {number}. If that is meant, write"
+            f" the ids of the ground truths in the predictions: {number} for {first!r}."
         )
     expr = pl.col(kind.column).cast(their_ids.dtype, strict=False)
     return _noted(
@@ -882,7 +882,7 @@ def _nothing_tracked(predictions: Any, truths: Any) -> Any:
     if not all(isinstance(path, (str, os.PathLike)) for path in (predictions, truths)):
         return predictions
     path, of_truths = os.fspath(predictions), os.fspath(truths)
-    if not _holds_nothing(path):
+    if not _is_empty(path):
         return predictions
     from .annotations.format import look_at
     from .annotations.registry import open_annotations, recognised
@@ -896,13 +896,13 @@ def _nothing_tracked(predictions: Any, truths: Any) -> Any:
     return source
 
 
-def _holds_nothing(path: str) -> bool:
+def _is_empty(path: str) -> bool:
     """Return whether a path is an empty text file, or a folder of only such files."""
     if not os.path.isdir(path):
         return path.endswith(".txt") and os.path.isfile(path) and not os.path.getsize(path)
     files = os.listdir(path)
     return bool(files) and all(
-        name.endswith(".txt") and _holds_nothing(os.path.join(path, name)) for name in files
+        name.endswith(".txt") and _is_empty(os.path.join(path, name)) for name in files
     )
 
 

@@ -738,8 +738,8 @@ def _select_geometry(sides: Mapping[str, Naming], options: Options) -> bool:
                     Problem(role, name, f"{message} them.", kind="iou_type_missing")
                 )
                 if name == BOX3D.name:
-                    own_alone = [one for one in naming.problems if one.column == name]
-                    naming.problems = own_alone  # missing boxes in pixels are reported
+                    own_problems = [one for one in naming.problems if one.column == name]
+                    naming.problems = own_problems  # missing boxes in pixels are reported
             if not selected:
                 if others & naming.exprs.keys():
                     _drop_problems(naming, {*members})

@@ -109,11 +109,11 @@ def tied_notes(
     return [msgspec.structs.replace(note, warning=n > beyond * of, facts=facts)]
 
 
-Say = Callable[[str, dict[str, Any]], str | None]
+Describe = Callable[[str, dict[str, Any]], str | None]
 """Function from code and facts to the message; None for a code without a rule."""
 
 
-def notes_of_parts(parts: Iterable[Sequence[Note]], say: Say | None = None) -> list[Note]:
+def notes_of_parts(parts: Iterable[Sequence[Note]], describe: Describe | None = None) -> list[Note]:
     """Merge notes of parts of one input: counts are added, the lowest ids named.
 
     A counted note without words and facts keeps the message of its first part, with the sum.
@@ -129,7 +129,7 @@ def notes_of_parts(parts: Iterable[Sequence[Note]], say: Say | None = None) -> l
                 {k: v for k, v in note.facts.items() if not (k in _ADDED or type(v) is float)}
             )
         groups.setdefault((note.kind, plain), []).append(note)
-    merged = [_whole(notes, len(each), say) for notes in groups.values()]
+    merged = [_whole(notes, len(each), describe) for notes in groups.values()]
     return [note for note in merged if note is not None]
 
 
@@ -138,7 +138,7 @@ _ADDED = ("count", "of", "values", *_OF_DATUMS)
 """Facts of parts that add up."""
 
 
-def _whole(notes: Sequence[Note], parts: int, say: Say | None) -> Note | None:
+def _whole(notes: Sequence[Note], parts: int, describe: Describe | None) -> Note | None:
     """Return the note of all parts, or None if its count is below ``fewest`` or ``least``.
 
     A ``least`` that is a float is a share of the rows.
@@ -160,7 +160,11 @@ def _whole(notes: Sequence[Note], parts: int, say: Say | None) -> Note | None:
     if first.words is not None and n is not None:
         lowest = sorted({i for note in notes for i in note.lowest})
         merged = note_of(first.kind, n, first.words, lowest, first.before)
-    elif say is not None and first.facts and (message := say(first.kind, facts)) is not None:
+    elif (
+        describe is not None
+        and first.facts
+        and (message := describe(first.kind, facts)) is not None
+    ):
         merged = Note(first.kind, message, n)
     elif n != first.count:
         merged = Note(first.kind, f"{first.message} In all buckets: {n:,}.", n)

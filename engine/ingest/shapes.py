@@ -96,13 +96,13 @@ def check_lists(check: Check, aggregates: Mapping[str, Any]) -> None:
     others = [name for name in _SIDES if name not in lists and name in check.frame.columns]
     others += [name for name in check.frame.columns if name.split(":")[0] == "score"]
     if others or len(lists) < 2:
-        others_say = (
+        others_have = (
             f"{check.named(others[:1])} has one value per row" if others else "no other does"
         )
         check.add(
             "lists_on_one_side",
             lists[0],
-            f"{check.named(lists[:1])} has lists of labels, but {others_say}. Either both 'actual'"
+            f"{check.named(lists[:1])} has lists of labels, but {others_have}. Either both 'actual'"
             " and 'predicted' have lists, of equal length in each row and without scores, or"
             " neither does.",
         )
@@ -354,17 +354,17 @@ def check_verdicts(check: Check, aggregates: Mapping[str, Any]) -> None:
 
 def _check_holes(check: Check, key: list[str]) -> None:
     """Refuse sets in which only some verdicts have an index."""
-    lacks = pl.col("item_index").is_null() & pl.col("verdict").is_not_null()
-    if not check.frame["item_index"].null_count() or not check.count(lacks):
+    missing = pl.col("item_index").is_null() & pl.col("verdict").is_not_null()
+    if not check.frame["item_index"].null_count() or not check.count(missing):
         return
-    together = [name for name in key if name != "item_index"]
+    key_columns = [name for name in key if name != "item_index"]
     check.refuse(
         "null_values",
         ["item_index"],
-        lacks & pl.col("item_index").is_not_null().any().over(together),
+        missing & pl.col("item_index").is_not_null().any().over(key_columns),
         "without an index, although verdicts of the same set have one",
         "Give all of them their places, or none: then the rows' order counts.",
-        value_columns=together,
+        value_columns=key_columns,
     )
 
 

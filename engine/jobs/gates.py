@@ -65,7 +65,7 @@ _SIGNS: dict[str, Callable[[float, float], float]] = {
     "-": operator.sub,
     "*": operator.mul,
 }
-_HOLDS: dict[str, Callable[[float, float, float], bool]] = {
+_COMPARISONS: dict[str, Callable[[float, float, float], bool]] = {
     ">=": lambda value, bound, slack: value >= bound - slack,
     "<=": lambda value, bound, slack: value <= bound + slack,
     ">": lambda value, bound, slack: value > bound + slack,
@@ -157,7 +157,7 @@ class Gate(msgspec.Struct, frozen=True):
     def holds(self, value: float, bound: float) -> bool:
         """Return whether a value passes; numbers equal up to rounding are equal."""
         slack = _TOLERANCE * max(1.0, abs(bound))
-        return _HOLDS[self.operator](value, bound, slack)
+        return _COMPARISONS[self.operator](value, bound, slack)
 
 
 def parse_gate(text: str, *, fails: bool = False) -> Gate:
@@ -447,8 +447,8 @@ def _makes(plan: planner.Plan, gate: Gate) -> bool:
     words = [word for one in computed for word in (one, *_WORD.findall(one))]
     if name in map(str.casefold, words):
         return True
-    meant = plan.dialect.own_names.get(gate.metric, gate.metric)
-    return metrics.has(plan.task, meant) and any(
+    own_name = plan.dialect.own_names.get(gate.metric, gate.metric)
+    return metrics.has(plan.task, own_name) and any(
         metrics.metric_of(plan.task, one).name in computed
-        for one in metrics.members(plan.task, meant, plan.options)
+        for one in metrics.members(plan.task, own_name, plan.options)
     )

@@ -394,10 +394,10 @@ def _into_parquet(rows: pl.DataFrame, run_id: str, folder: Path, again: bool) ->
 def _as_late(path: Path, rows: pl.DataFrame) -> bool:
     """Return whether the rows of a run in a file have the same finish time as these."""
     try:
-        stands = pl.read_parquet(path, columns=["finished"], glob=False)
+        finished = pl.read_parquet(path, columns=["finished"], glob=False)
     except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return False
-    return stands["finished"].equals(rows["finished"])
+    return finished["finished"].equals(rows["finished"])
 
 
 def _into_delta(rows: pl.DataFrame, run_id: str, target: str, again: bool) -> bool:

@@ -676,7 +676,7 @@ def binned(chart: Binned, run: Numbers, base: Numbers | None, want: Want) -> lis
 class Bar(NamedTuple):
     """Row of a chart of bars: value (None if undefined), interval, support, the baseline's value.
 
-    ``says`` is the word for a difference.
+    ``word`` is the word for a difference.
     """
 
     name: str
@@ -685,7 +685,7 @@ class Bar(NamedTuple):
     high: float | None = None
     support: float | None = None
     baseline: float | None = None
-    says: str = ""
+    word: str = ""
 
 
 _INTERVAL = "interval"
@@ -716,7 +716,7 @@ def bar_chart(
     places = [(n, bar, bar.value) for n, bar in enumerate(bars) if bar.value is not None]
     if signed or _has_intervals(bars):
         for n, bar, value in places:
-            symbol, colour = _VERDICTS.get(bar.says, (CIRCLE, 7 if signed else 0))
+            symbol, colour = _VERDICTS.get(bar.word, (CIRCLE, 7 if signed else 0))
             marks.append(Points([value], [n], symbol, colour=colour, radius=[4.5]))
     else:
         marks.append(Areas([Area(zero, value, n - 0.3, n + 0.3) for n, _, value in places]))
@@ -778,8 +778,8 @@ def _after(bar: Bar, *, signed: bool, counts: bool) -> str:
     text = number(bar.value)
     if bar.low is not None and bar.high is not None:
         text += f" [{number(bar.low)}, {number(bar.high)}]"
-    if bar.says:
-        return f"{text} {bar.says}"
+    if bar.word:
+        return f"{text} {bar.word}"
     return text if bar.support is None else f"{text} n {shortest(bar.support)}"
 
 
@@ -1204,7 +1204,7 @@ def _forest(comparison: Comparison, heading: str, lines: list[Titled], b: str) -
             row["difference"],
             row["lower"],
             row["upper"],
-            says=_WORDS[better(comparison, row)],
+            word=_WORDS[better(comparison, row)],
         )
         for name, row in same_scale[:BARS]
     ]

@@ -287,8 +287,8 @@ class _Headline:
         if any(notes):
             table.add_column(width=min(max(map(len, notes)), room - width))
         for title, value, note in zip(titles, numbers, notes, strict=True):
-            behind = [Text(note, style="dim")] if any(notes) else []
-            table.add_row(Text(folded(title, width)), Text(value, style="bold"), *behind)
+            notes_column = [Text(note, style="dim")] if any(notes) else []
+            table.add_row(Text(folded(title, width)), Text(value, style="bold"), *notes_column)
         yield table
         if self._exact and not exact and any(digits):
             yield Text("every digit: --format csv", style="dim")
@@ -601,7 +601,7 @@ COMPARISON_FORMATS = ("table", "markdown", "latex", "json", "csv", "parquet")
 FRAMES = ("differences", "flips")
 _MOST = 15
 _COMPARISON_WIDTH = 100
-_TOGETHER = re.compile(r" (?=[%=] )|(?<==) ")
+_UNBREAKABLE = re.compile(r" (?=[%=] )|(?<==) ")
 _LEAST = ("wins-ties-losses", "p")
 """Columns to hide first on a narrow terminal."""
 _WORDS = {1: "better", -1: "worse", 0: ""}
@@ -786,7 +786,7 @@ def as_text(comparison: Comparison, width: int | None = None) -> str:
 def _folded(text: str, width: int | None, begin: str = "", hanging: str = "") -> list[str]:
     """Wrap a text between words."""
     lines = textwrap.wrap(
-        _TOGETHER.sub("\xa0", plain(text)),
+        _UNBREAKABLE.sub("\xa0", plain(text)),
         width or _COMPARISON_WIDTH,
         initial_indent=begin,
         subsequent_indent=begin + hanging,

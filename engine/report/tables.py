@@ -900,10 +900,10 @@ def as_dict(
         # Requested metrics with numbers per label only would be missing. AP is not missing if
         # mAP is present.
         means = [name[1:] for name in rows["metric"].unique() if name.startswith("m")]
-        named_alone = none.over("metric") & ~single & ~pl.col("metric").is_in(means)
-        named_alone &= pl.lit(card.options.metrics is not None)
-        rows = rows.filter(label.is_null() | single | named_alone)
-        spelt = set(rows.filter(named_alone)["metric"])
+        only_named = none.over("metric") & ~single & ~pl.col("metric").is_in(means)
+        only_named &= pl.lit(card.options.metrics is not None)
+        rows = rows.filter(label.is_null() | single | only_named)
+        spelt = set(rows.filter(only_named)["metric"])
     result: dict[str, float] = {} if step is None else {f"{prefix}step": step}
     every = [*rows.iter_rows(named=True)]
     for row, name in zip(every, _names(every, named, spelt), strict=True):

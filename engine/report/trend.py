@@ -306,8 +306,8 @@ def gates_chart(trend: Trend) -> Chart | None:
             if outcome == status
         ]
         if points:
-            x, y_spots = [a for a, _ in points], [b for _, b in points]
-            marks.append(Points(x, y_spots, symbol, status, colour, [3.2], hollow=colour == 7))
+            x, y = [a for a, _ in points], [b for _, b in points]
+            marks.append(Points(x, y, symbol, status, colour, [3.2], hollow=colour == 7))
     failed = [trend.gates[gate].count(FAILED) for gate in gates]
     after = [f"{n:,} failed" if n else "" for n in failed]
     names = [plain(gate) for gate in gates]

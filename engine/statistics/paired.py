@@ -189,12 +189,12 @@ def _of_all(runs: Mapping[str, Tallied], common: bool) -> ComparedDatums:
     table = pl.concat(tables).group_by("id").agg(pl.len().alias("n"), pl.col("bare").all())
     selected = table.filter((pl.col("n") == len(runs)) | pl.col("bare"))["id"].sort()
     if selected.len() < table.height:
-        lacks = []
+        messages = []
         for name, ids in zip(runs, every, strict=True):
             missing = table.filter(~pl.col("bare"), ~pl.col("id").is_in(ids.implode()))["id"].sort()
             if len(missing):
                 first = ", ".join(map(repr, missing.head(N_EXAMPLES).to_list()))
-                lacks.append(
+                messages.append(
                     f"{len(missing):,} datums of the others are missing in {name}, first {first}"
                 )
         shared = table.filter(pl.col("n") == len(runs))["id"]
@@ -205,7 +205,9 @@ def _of_all(runs: Mapping[str, Tallied], common: bool) -> ComparedDatums:
                 if len(shared)
                 else "they have none in common"
             )
-            raise InputError(f"the runs are not of the same datums: {'; '.join(lacks)}: {remedy}.")
+            raise InputError(
+                f"the runs are not of the same datums: {'; '.join(messages)}: {remedy}."
+            )
     place = pl.DataFrame(
         {"id": selected, "code": pl.int_range(len(selected), dtype=pl.Int32, eager=True)}
     )

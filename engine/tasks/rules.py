@@ -283,7 +283,7 @@ def _renaming(facts: Facts) -> tuple[dict[str, Any], str, str]:
     return first, ", ".join(f"{mine} to {other}" for mine, other in first.items()), more
 
 
-def _say(facts: Facts) -> str:
+def _describe_map(facts: Facts) -> str:
     shift, (first, names, more) = facts.values["shift"], _renaming(facts)
     cause = (
         f"The numbers of the predictions are {abs(shift)} too {'low' if shift > 0 else 'high'}:"
@@ -306,7 +306,7 @@ def _say(facts: Facts) -> str:
     )
 
 
-def _say_exchanged(facts: Facts) -> str:
+def _describe_exchanged(facts: Facts) -> str:
     _, names, more = _renaming(facts)
     return (
         f"labels {listing([one for one, _ in facts.values['labels']])} seem to be exchanged: each"
@@ -315,7 +315,7 @@ def _say_exchanged(facts: Facts) -> str:
     )
 
 
-def _say_one_sided(facts: Facts) -> str:
+def _describe_one_sided(facts: Facts) -> str:
     labels, (first, _, more) = facts.values["labels"], _renaming(facts)
     theirs = listing(list(dict.fromkeys(other for _, other in labels)))
     return (
@@ -371,9 +371,9 @@ def out_of_step(ours: Array, theirs: Array, agree: Callable[[Array, Array], floa
 
 
 RULES: tuple[Rule[Pairs], ...] = (
-    Rule("labels_one_sided", {"one_sided"}, _one_sided, _say_one_sided),
-    Rule("labels_apart", {"few_right"}, _all_renamed, _say),
-    Rule("labels_exchanged", {"rarely_right"}, _exchanged, _say_exchanged),
+    Rule("labels_one_sided", {"one_sided"}, _one_sided, _describe_one_sided),
+    Rule("labels_apart", {"few_right"}, _all_renamed, _describe_map),
+    Rule("labels_exchanged", {"rarely_right"}, _exchanged, _describe_exchanged),
 )
 """Rules in order; the first that fires is reported."""
 

@@ -193,10 +193,10 @@ def notes_of(
             moved.append(f"{row.name} ({row.value} there, {value} here)")
         elif name is None and row.name != value:
             unnamed.append(f"{value} ({row.name})")
-    lacks = np.array([not candidates for candidates in matches], bool) & (
+    missing = np.array([not candidates for candidates in matches], bool) & (
         True if scored is None else scored
     )
-    without = [value for (_, value, _), lack in zip(named, lacks, strict=True) if lack]
+    without = [value for (_, value, _), lack in zip(named, missing, strict=True) if lack]
     cases = {
         "thresholds_unused": (unused, "no side has the label {}"),
         "thresholds_moved": (moved, "labels matched by name, as their values differ: {}"),

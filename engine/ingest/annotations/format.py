@@ -131,7 +131,8 @@ class Format(msgspec.Struct, frozen=True):
 
     Attributes:
         name: name in the shell; one of ``TITLES``.
-        says: detects the format from a file's first bytes; at least half of the files are of it.
+        detects_head: detects the format from a file's first bytes; at least half of the files are
+            of it.
         detects: detects the format from all files, if the first bytes do not suffice.
         datum: column of its rows that names datums: images, or sequences of tracks.
     """
@@ -139,7 +140,7 @@ class Format(msgspec.Struct, frozen=True):
     name: str
     suffixes: tuple[str, ...]
     read: Callable[[Look], Source]
-    says: Callable[[bytes], bool] = lambda head: False
+    detects_head: Callable[[bytes], bool] = lambda head: False
     detects: Callable[[Look], bool] | None = None
     datum: str = "datum_id"
 
@@ -147,7 +148,7 @@ class Format(msgspec.Struct, frozen=True):
         """Return whether files are of this format."""
         if self.detects is not None:
             return self.detects(look)
-        return look.mostly(lambda name, head: self.says(head), *self.suffixes)
+        return look.mostly(lambda name, head: self.detects_head(head), *self.suffixes)
 
     @property
     def title(self) -> str:

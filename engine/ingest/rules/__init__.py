@@ -65,20 +65,22 @@ class Rule(msgspec.Struct, Generic[Evidence], frozen=True):
     Attributes:
         tasks: names of its tasks; empty for all.
         look: returns facts from the evidence; empty for none.
-        say: the message of facts, options marked as in :mod:`evalengine.schemas.wording`.
+        describe: the message of facts, options marked as in :mod:`evalengine.schemas.wording`.
     """
 
     code: str
     needs: AbstractSet[str]
     look: Callable[[Evidence], Iterable[Facts]]
-    say: Callable[[Facts], str]
+    describe: Callable[[Facts], str]
     tasks: AbstractSet[str] = frozenset()
 
     def __post_init__(self) -> None:
-        assert _SAYS.setdefault(self.code, self.say) is self.say, f"two rules {self.code!r}"
+        assert _DESCRIBE.setdefault(self.code, self.describe) is self.describe, (
+            f"two rules {self.code!r}"
+        )
 
 
-_SAYS: dict[str, Callable[[Facts], str]] = {}
+_DESCRIBE: dict[str, Callable[[Facts], str]] = {}
 """Code of a rule -> function that words its facts."""
 
 
@@ -94,7 +96,7 @@ def apply(
         if not rule.needs <= signals or (rule.tasks and task not in rule.tasks):
             continue
         for facts in rule.look(evidence):
-            message, plain = rule.say(facts), as_plain(facts)
+            message, plain = rule.describe(facts), as_plain(facts)
             if facts.severity == PROBLEM:
                 column = facts.columns[0] if facts.columns else ""
                 problems.append(
@@ -108,20 +110,20 @@ def apply(
 
 def codes() -> frozenset[str]:
     """Return the codes of all rules whose modules are imported."""
-    return frozenset(_SAYS)
+    return frozenset(_DESCRIBE)
 
 
 def reworded(code: str, plain: dict[str, Any]) -> str | None:
     """Return a rule's message from its note's facts (:func:`as_plain`); None without a rule."""
-    say = _SAYS.get(code)
-    if say is None:
+    describe = _DESCRIBE.get(code)
+    if describe is None:
         return None
     fields = {name: plain[name] for name in Facts.__struct_fields__ if name in plain}
     rest = {name: one for name, one in plain.items() if name not in fields}
     named: dict[str, Any] = {
         name: tuple(one) if isinstance(one, list) else one for name, one in fields.items()
     }
-    return say(Facts(severity=NOTE, values=rest, **named))
+    return describe(Facts(severity=NOTE, values=rest, **named))
 
 
 def as_plain(facts: Facts) -> dict[str, Any]:

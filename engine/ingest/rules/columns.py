@@ -287,7 +287,7 @@ def _plain(name: str, dtype: pl.DataType) -> pl.Expr:
     return pl.col(name).cast(pl.String).str.strip_chars()
 
 
-def _say_differing(facts: Facts) -> str:
+def _describe_differing(facts: Facts) -> str:
     task, ways = facts.values["task"], facts.values["ways"]
     one, many = facts.values["unit"]
     several = len(facts.columns) > 1
@@ -322,7 +322,7 @@ def _exchanged(evidence: Columns) -> Iterator[Facts]:
         yield Facts(severity=WARNING, count=odd, of=len(theirs))
 
 
-def _say_exchanged(facts: Facts) -> str:
+def _describe_exchanged(facts: Facts) -> str:
     return (
         f"{facts.count:,} of {facts.of:,} judgments are fractions or above {_HIGHEST}, as scores of"
         " a run are, and the predictions are a few whole numbers, as judgments are: are the two"
@@ -363,7 +363,7 @@ def _without_relevance(evidence: Columns) -> Iterator[Facts]:
             return
 
 
-def _say_without_relevance(facts: Facts) -> str:
+def _describe_without_relevance(facts: Facts) -> str:
     cast = "convert it to integers and " if facts.values.get("boolean") else ""
     highest = facts.values["highest"]
     values, from_on = f"{facts.values['lowest']:g} to {highest:g}", ""
@@ -416,7 +416,7 @@ def _against_ranks(evidence: Columns) -> Iterator[Facts]:
         )
 
 
-def _say_against_ranks(facts: Facts) -> str:
+def _describe_against_ranks(facts: Facts) -> str:
     rank = facts.columns[1]
     return (
         f"the scores rise along column {rank!r} in all {facts.count:,} queries looked at, and the"
@@ -468,7 +468,7 @@ def _objects(side: Side) -> list[str]:
     return result
 
 
-def _say_inputs(facts: Facts) -> str:
+def _describe_inputs(facts: Facts) -> str:
     name = facts.columns[0]
     return (
         f"{facts.side.replace('_', ' ')}: column {name!r} contains objects and is not read, so that"
@@ -497,7 +497,7 @@ def _arguments_of_one(evidence: Columns) -> Iterator[Facts]:
         yield Facts(severity=WARNING, side=role, columns=("arguments",), count=n)
 
 
-def _say_arguments_of_one(facts: Facts) -> str:
+def _describe_arguments_of_one(facts: Facts) -> str:
     other = "predictions" if facts.side == GROUND_TRUTHS else "ground truths"
     return (
         f"{facts.side.replace('_', ' ')}: calls have arguments, and those of the {other} have none,"
@@ -510,12 +510,14 @@ _HIGHEST = 10  # grade that judgments usually have
 _GRADES = 6  # distinct whole numbers at most that judgments are
 
 RULES: tuple[Rule[Columns], ...] = (
-    Rule("unread_columns_differ", {"unread_on_both"}, _differing, _say_differing),
-    Rule("mappings_swapped", {"mappings"}, _exchanged, _say_exchanged),
-    Rule("relevance_unread", {"no_relevance"}, _without_relevance, _say_without_relevance),
-    Rule("scores_against_ranks", {"score_and_rank"}, _against_ranks, _say_against_ranks),
-    Rule("arguments_unread", {"input"}, _inputs, _say_inputs),
-    Rule("arguments_on_one_side", {"arguments_of_one"}, _arguments_of_one, _say_arguments_of_one),
+    Rule("unread_columns_differ", {"unread_on_both"}, _differing, _describe_differing),
+    Rule("mappings_swapped", {"mappings"}, _exchanged, _describe_exchanged),
+    Rule("relevance_unread", {"no_relevance"}, _without_relevance, _describe_without_relevance),
+    Rule("scores_against_ranks", {"score_and_rank"}, _against_ranks, _describe_against_ranks),
+    Rule("arguments_unread", {"input"}, _inputs, _describe_inputs),
+    Rule(
+        "arguments_on_one_side", {"arguments_of_one"}, _arguments_of_one, _describe_arguments_of_one
+    ),
 )
 
 

@@ -256,7 +256,7 @@ def _shared(
     return (n, of) if n and n >= _SHARED * of else None
 
 
-def _say_models(facts: Facts) -> str:
+def _describe_models(facts: Facts) -> str:
     (column,), models = facts.columns, facts.values["models"]
     literal = facts.values["literal"]
     what = "runs by column" if column.casefold() in RUNS else "models by column"
@@ -299,7 +299,7 @@ def _spans(evidence: Values) -> Iterator[Facts]:
         )
 
 
-def _say_spans(facts: Facts) -> str:
+def _describe_spans(facts: Facts) -> str:
     way = f"; to score the texts, write {option('task', 'text')}"
     way = way if facts.severity == PROBLEM else ""
     return (
@@ -351,7 +351,7 @@ def _labels(evidence: Values) -> Iterator[Facts]:
             yield facts
 
 
-def _say_labels(facts: Facts) -> str:
+def _describe_labels(facts: Facts) -> str:
     (column,), missing_texts = facts.columns, facts.values["marks"]
     rows = ", ".join(f"{row:,}" for row in facts.rows)
     literal = sql_text(missing_texts[0])
@@ -385,7 +385,7 @@ def _forecasts(evidence: Values) -> Iterator[Facts]:
             yield Facts(severity=NOTE, side=role, columns=tuple(closer), values={"scored": scored})
 
 
-def _say_forecasts(facts: Facts) -> str:
+def _describe_forecasts(facts: Facts) -> str:
     first, scored = facts.columns[0], facts.values["scored"]
     return (
         f"{facts.side.replace('_', ' ')}: of several columns like predictions only"
@@ -415,7 +415,7 @@ def _constant(evidence: Values) -> Iterator[Facts]:
             yield Facts(severity=NOTE, side=role, columns=columns, count=n, values=values)
 
 
-def _say_constant(facts: Facts) -> str:
+def _describe_constant(facts: Facts) -> str:
     series, many = facts.values["series"], facts.values["number"]
     way = ""
     if "literal" in facts.values:
@@ -451,7 +451,7 @@ def _tags(evidence: Values) -> Iterator[Facts]:
                 return
 
 
-def _say_tags(facts: Facts) -> str:
+def _describe_tags(facts: Facts) -> str:
     return (
         f"task: column {facts.columns[0]!r} has lists of tags of entities, scored as classes of"
         f" tokens. To score the entities, write {option('task', 'spans')}."
@@ -472,12 +472,12 @@ _MARK = re.compile(MISSING)
 _TAG = r"^(O|[BIESLU]-\S.*)$"
 
 RULES: tuple[Rule[Values], ...] = (
-    Rule("several_models", {"model_column"}, _models, _say_models),
-    Rule("spans_not_read", {"spans_unread"}, _spans, _say_spans, {"text"}),
-    Rule("models_not_scored", {"numbers_unread"}, _forecasts, _say_forecasts, {"regression"}),
-    Rule("tags_as_classes", {"lists"}, _tags, _say_tags, {"classification"}),
-    Rule("constant_training", {"constant_training"}, _constant, _say_constant),
+    Rule("several_models", {"model_column"}, _models, _describe_models),
+    Rule("spans_not_read", {"spans_unread"}, _spans, _describe_spans, {"text"}),
+    Rule("models_not_scored", {"numbers_unread"}, _forecasts, _describe_forecasts, {"regression"}),
+    Rule("tags_as_classes", {"lists"}, _tags, _describe_tags, {"classification"}),
+    Rule("constant_training", {"constant_training"}, _constant, _describe_constant),
 )
 OF_LABELS: tuple[Rule[Values], ...] = (
-    Rule("missing_as_label", {"lone_mark"}, _labels, _say_labels, {"classification"}),
+    Rule("missing_as_label", {"lone_mark"}, _labels, _describe_labels, {"classification"}),
 )

@@ -274,23 +274,25 @@ def _is_saved(path: str) -> bool:
     return one or os.path.isfile(os.path.join(path, _SPLITS))
 
 
-def _holds(*names: str) -> Callable[[str], bool]:
+def _contains(*names: str) -> Callable[[str], bool]:
     """Return a test for folders that have a match for each pattern."""
     return lambda path: os.path.isdir(path) and all(any(Path(path).glob(one)) for one in names)
 
 
 _FORMATS = (
-    TableFormat("delta", "a Delta table", "deltalake", "delta", _holds("_delta_log"), _delta),
+    TableFormat("delta", "a Delta table", "deltalake", "delta", _contains("_delta_log"), _delta),
     TableFormat(
         "iceberg",
         "an Iceberg table",
         "pyiceberg",
         "iceberg",
-        _holds("metadata/*.metadata.json"),
+        _contains("metadata/*.metadata.json"),
         _iceberg,
     ),
     TableFormat("duckdb", "a DuckDB file", "duckdb", "duckdb", _is_duckdb, _duckdb),
-    TableFormat("lance", "a Lance table", "lance", "lance", _holds("_versions/*.manifest"), _lance),
+    TableFormat(
+        "lance", "a Lance table", "lance", "lance", _contains("_versions/*.manifest"), _lance
+    ),
     TableFormat("saved", "a data set of Hugging Face", "", "", _is_saved, _saved),
 )
 

@@ -341,7 +341,7 @@ def with_spans(
     new_sources[PREDICTIONS] = msgspec.structs.replace(first, notes=(*before, *notes))
     if DATUMS not in new_sources:
         rests = {role: lists.rest for role, lists in tagged.items()}
-        rest = rests[TABLE] if TABLE in rests else _together(rests, sides)
+        rest = rests[TABLE] if TABLE in rests else _joined(rests, sides)
         new_sources[DATUMS] = Source(rest.lazy(), first.description, "tags")
     used = {name for lists in tagged.values() for name in lists.used}
     left = {mine: to for mine, to in renames.items() if mine not in used}
@@ -470,7 +470,7 @@ def _unify_ids(
     return unified, notes
 
 
-def _together(rests: Mapping[str, pl.DataFrame], sides: Mapping[str, _Side]) -> pl.DataFrame:
+def _joined(rests: Mapping[str, pl.DataFrame], sides: Mapping[str, _Side]) -> pl.DataFrame:
     """Join the other columns of both sides; those of the ground truths take precedence."""
     truths, ours = (
         rests[role].with_columns(sides[role].ids.alias(_IDS))

@@ -250,7 +250,7 @@ def cut_of(batch: Batch, rows: Rows, settings: Settings) -> float:
     return float(np.broadcast_to(decision_of(settings, batch.labels), len(batch.labels))[rows.only])
 
 
-def _say_cut(facts: Facts) -> str:
+def _describe_cut(facts: Facts) -> str:
     low, high, at = (facts.values.get(name, 0.0) for name in ("lowest", "highest", "threshold"))
     if "threshold" not in facts.values:
         return (
@@ -266,7 +266,7 @@ def _say_cut(facts: Facts) -> str:
 
 
 CUT_RULES: tuple[Rule[list[Facts]], ...] = tuple(
-    Rule(code, {code}, iter, _say_cut) for code in ("cut_logits", "threshold_beyond_scores")
+    Rule(code, {code}, iter, _describe_cut) for code in ("cut_logits", "threshold_beyond_scores")
 )
 """Rules for notes on a default threshold, and on one outside [0, 1]."""
 

@@ -407,8 +407,8 @@ def _complete(need: str, verdicts: Verdicts, settings: Settings) -> Array:
         complete &= np.bincount(place[has], minlength=complete.size) > 0
     covers_all = np.isin(verdicts.none, [empties.index(name) for name in measure.whole])
     complete[place[covers_all]] = True
-    lacks = ~complete[place] & (verdicts.kind < 0)
-    return np.where(lacks, verdicts.kinds.index(MISSING), verdicts.kind)
+    missing = ~complete[place] & (verdicts.kind < 0)
+    return np.where(missing, verdicts.kinds.index(MISSING), verdicts.kind)
 
 
 def _without(

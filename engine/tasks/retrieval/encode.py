@@ -405,7 +405,7 @@ def _one_table(
     """One row a query, both sides in lists."""
     height = table.height
     numbers = row_numbers(table)
-    texts, reason = holds_texts(frames, settings)
+    texts, reason = has_texts(frames, settings)
     _add_notes(frames, reason)
     datums, codes = table_datums(frames, table, height, numbers)
     query_of_row = np.arange(height, dtype=np.int32) if codes is None else codes
@@ -464,7 +464,7 @@ def _of_one_kind(
     )
 
 
-def holds_texts(frames: Frames, settings: Settings) -> tuple[bool, str | None]:
+def has_texts(frames: Frames, settings: Settings) -> tuple[bool, str | None]:
     """Return True if the tables contain texts, which match by a rule; False for ids.
 
     For two tables the columns decide. For lists: a named rule or a dialect of texts; otherwise

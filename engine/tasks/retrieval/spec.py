@@ -43,7 +43,7 @@ from ..task import (
     any_of,
 )
 from .dialects import MATCHES, SENTENCES, Settings
-from .encode import Batch, encode_batch, holds_texts, needs_all_rows
+from .encode import Batch, encode_batch, has_texts, needs_all_rows
 from .metrics.gains import gains_of, refuse_endless
 from .ranked import WHOLE, Lists, levels_of, log_weights
 
@@ -503,7 +503,7 @@ def fit(
     """Return the requested metrics, or those of the default set that fit the tables."""
     if requested:
         return metrics, _unread(frames, settings)
-    texts, _ = holds_texts(frames, settings)
+    texts, _ = has_texts(frames, settings)
     usual = settings.text_metrics if texts else settings.metrics
     if texts and (settings.match or settings.default_match) in SENTENCES:
         usual = ("PrecisionRecallF1",)
@@ -513,7 +513,7 @@ def fit(
 
 def _unread(frames: Frames, settings: Settings) -> list[Note]:
     """Return a note on an option that texts do not read."""
-    if settings.ignore_identical_ids and holds_texts(frames, settings)[0]:
+    if settings.ignore_identical_ids and has_texts(frames, settings)[0]:
         return [not_read(f"{option('ignore_identical_ids', True)} is not read: texts have no ids.")]
     return []
 

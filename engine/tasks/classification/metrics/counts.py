@@ -249,8 +249,8 @@ def _of_others(view: ScoredView, counts: Array) -> Array:
         some = counts[:, members]
         none = np.zeros((some.shape[0], 1))
         before = np.cumsum(np.hstack([none, some[:, :-1]]), axis=1)
-        behind = np.cumsum(np.hstack([none, some[:, :0:-1]]), axis=1)[:, ::-1]
-        out[:, members] = before + behind
+        above = np.cumsum(np.hstack([none, some[:, :0:-1]]), axis=1)[:, ::-1]
+        out[:, members] = before + above
     return out
 
 
