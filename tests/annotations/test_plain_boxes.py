@@ -146,15 +146,18 @@ def test_a_few_inverted_boxes_are_errors_among_corners(tmp_path: Path) -> None:
         file.write_text(right)
 
 
-def test_exchanged_corners_in_a_file_per_class_are_errors(tmp_path: Path) -> None:
-    truths = images(0, predictions=False)
-    truth = write_coco(tmp_path, truths, predictions=False)
-    paths = write_class_results(tmp_path, images(0, predictions=True))
-    file = next(paths.iterdir())
-    image = file.read_text().split()[0]
-    file.write_text(f"{image} 0.5 40 40 30 50\n")
+@pytest.mark.parametrize("image", ["img_1", "000012"])
+def test_exchanged_corners_in_a_file_per_class_are_errors(image: str, tmp_path: Path) -> None:
+    truth = tmp_path / "truth"
+    truth.mkdir()
+    corners = "".join(f"<{name}>9</{name}>" for name in ("xmin", "ymin", "xmax", "ymax"))
+    (truth / f"{image}.xml").write_text(
+        f"<annotation><object><name>car</name><bndbox>{corners}</bndbox></object></annotation>"
+    )
+    file = tmp_path / "comp4_det_test_car.txt"
+    file.write_text(f"{image} 0.5 40 40 30 50\n{image} 0.4 1 1 9 9\n")
     with refused("inverted_boxes"):
-        ee.score(str(paths), str(truth), dialect="voc2012", iou_type="bbox")
+        ee.score(str(file), str(truth), dialect="voc2012")
 
 
 def test_flags_and_scores_after_the_corners(tmp_path: Path) -> None:

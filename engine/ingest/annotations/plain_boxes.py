@@ -26,7 +26,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -413,7 +413,7 @@ def _reading(look: Look) -> _Reading | None:
     # The last four numbers are corners if the first field is a number.
     numbered = [line for some in lines.values() for line in some if is_number(line.name)]
     corners = [line.numbers[-4:] for line in numbered if len(line.numbers) < 9]
-    if any(box[0] > box[2] or box[1] > box[3] for box in corners):
+    if not _of_kits(lines) and any(box[0] > box[2] or box[1] > box[3] for box in corners):
         return None
     counts = {len(line.numbers) for some in lines.values() for line in some}
     if counts == {9}:
@@ -425,10 +425,15 @@ def _reading(look: Look) -> _Reading | None:
     return _by_names(look, lines)
 
 
+def _of_kits(files: Iterable[str]) -> bool:
+    """Return whether all files are named as development kits name those of classes."""
+    parts = [_CLASS.match(os.path.basename(file)) for file in files]
+    return all(part is not None and part[1] for part in parts)
+
+
 def _by_names(look: Look, lines: dict[str, list[_Line]]) -> _Reading:
     """Decide by file names and first fields which of them are images."""
-    parts = [_CLASS.match(os.path.basename(file)) for file in lines]
-    if all(part is not None and part[1] for part in parts):
+    if _of_kits(lines):
         return _Reading(PER_CLASS, "the files are named as development kits name them")
     files: dict[str, set[str]] = defaultdict(set)
     for file, some in lines.items():
