@@ -28,3 +28,8 @@ def test_codes_ascend_and_lead_back(few: int, kind: str) -> None:
         assert code.dtype == np.int32
         assert values.gather(code).to_list() == side.to_list()
     assert ids.distinct(sides[0]).to_list() == sorted(set(sides[0].to_list()))
+
+
+def test_columns_without_rows_may_have_other_dtypes() -> None:
+    values, codes = ids.encode([pl.Series([], dtype=pl.Int64), pl.Series([], dtype=pl.String)])
+    assert (len(values), [*map(len, codes)]) == (0, [0, 0])

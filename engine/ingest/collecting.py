@@ -122,7 +122,7 @@ def checked(
         ]
         return problems, notes, frame
     if frame.height == 0:
-        return [], notes, _without_rows(frame, side.table, untyped)
+        return [], notes, dtypes.fit_integers(_without_rows(frame, side.table, untyped))
     return [], notes, finish(dtypes.fit_integers(frame), side.table, shape)
 
 

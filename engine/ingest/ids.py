@@ -301,7 +301,8 @@ def encode(
 
 def _by_hash(columns: Sequence[pl.Series]) -> tuple[pl.Series, list[Array]]:
     """Codes by way of hashes, which are compared instead of the values."""
-    every = columns[0] if len(columns) == 1 else pl.concat([c.alias("value") for c in columns])
+    like = next((c for c in columns if len(c)), columns[0])  # empty ones may have another dtype
+    every = pl.concat([(c if len(c) else like.clear()).alias("value") for c in columns])
     cuts = np.cumsum([len(column) for column in columns])[:-1]
     if len(every) < tuning().few_rows:  # a join of few rows costs less than loading the kernel
         every = every.alias("value")

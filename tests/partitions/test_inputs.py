@@ -233,3 +233,14 @@ def test_unsigned_ids_and_scores_beyond_one_in_some_buckets(
     card = same_as_in_memory(Case((found, truths), options), "detection", tmp_path)
     assert card.outcomes["datum_id"].dtype == pl.UInt64
     assert "predictions: 9 scores outside [0, 1]" in str(card.notes)
+
+
+def test_unsigned_ids_of_annotations_in_buckets_without_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corners = {"xmin": 0.0, "ymin": 0.0, "xmax": 9.0, "ymax": 9.0}
+    found = pl.DataFrame({"datum_id": range(12), "label_value": "a", "score": 0.5} | corners)
+    truths = found.head(1).drop("score")
+    truths = truths.with_columns(annotation_id=pl.Series([7], dtype=pl.UInt64))
+    in_buckets(monkeypatch)
+    same_as_in_memory(Case((found, truths), {"metrics": ["Outcomes"]}), "detection", tmp_path)
