@@ -251,8 +251,15 @@ class Batches:
 
 
 def _filled(frame: pl.DataFrame) -> dict[str, pl.DataType]:
-    """Return the dtypes of columns; ``Null`` for those without a value."""
-    return {one.name: pl.Null() if one.null_count() == len(one) else one.dtype for one in frame}
+    """Return the dtypes of columns; ``Null`` for those without a value, or of empty lists."""
+    columns = dict(frame.schema)
+    for one in frame:
+        empty = one.dtype == pl.Array and 0 in one.dtype.shape
+        if one.dtype == pl.List:
+            empty = not one.list.len().sum()
+        if empty or one.null_count() == len(one):
+            columns[one.name] = pl.Null()
+    return columns
 
 
 def _form(dtype: pl.DataType, *, text: bool) -> str:
@@ -267,6 +274,8 @@ def _form(dtype: pl.DataType, *, text: bool) -> str:
         kind = "strings"
     elif (inner.is_numeric() or isinstance(inner, pl.Boolean)) and not text:
         kind = "numbers"
+    elif inner.is_temporal() and not text:
+        kind = "times"
     return "" if isinstance(inner, pl.Null) else "lists of " * depth + kind
 
 

@@ -302,6 +302,13 @@ def test_numbers_and_strings_are_two_forms(tmp_path: Path) -> None:
         tables.add(part.with_columns(datum_id=pl.col("datum_id") + len(tables)))
     with refused("batches_differ", column="site"):
         tables.add(rows.with_columns(site=pl.lit(1)))
+    with refused("batches_differ", column="site", match="this batch has times"):
+        tables.add(rows.with_columns(site=pl.lit("2026-12-01").str.to_date()))
+    lists = ee.Collector("classification", multilabel=True)
+    empty = pl.Series([[]], dtype=pl.List(pl.Float64))
+    for labels in (empty, [["a"]], [np.array([])]):  # without labels, any type
+        lists.add(pl.DataFrame({"actual": labels, "predicted": labels}))
+    assert lists.score().value("Recall", label="a") == 1.0
     files = ee.Collector("classification")  # CSV files have no types
     for name, labels in (("a.csv", [1, 2]), ("b.csv", ["none", "2"])):
         pl.DataFrame({"actual": labels, "predicted": labels}).write_csv(tmp_path / name)
