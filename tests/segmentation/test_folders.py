@@ -95,7 +95,9 @@ def test_a_table_next_to_pictures_is_read(tmp_path: Path, name: str, text: str) 
     assert open_source(folder).format == "csv"
 
 
-@pytest.mark.parametrize("name", ["{}.jpg", "photo_{}.jpg", "{}_sat.jpeg", "img-{}-left.JPG"])
+@pytest.mark.parametrize(
+    "name", ["{}.jpg", "photo_{}.jpg", "{}_sat.jpeg", "img-{}-left.JPG", "img{}.jpg", "sheet.jpg"]
+)
 def test_photographs_next_to_maps_give_no_note(tmp_path: Path, name: str) -> None:
     ours, theirs = _maps(tmp_path / "p", 4), _maps(tmp_path / "t", 4)
     for i in range(5):

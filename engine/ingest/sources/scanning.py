@@ -612,9 +612,10 @@ def _may_be_table(file: str) -> bool:
 
 
 def note_unread(files: Sequence[str]) -> list[Note]:
-    """Note tables and JPEG files in folders of label maps that are not read.
+    """Note tables in folders of label maps, and JPEG files numbered like maps, that are not read.
 
-    Files named like a map are not noted, nor JPEG files if one of them is: they are the images.
+    Files with the name of a map are not noted, nor JPEG files if one has such a name: they are the
+    images.
 
     Args:
         files: label maps. Data sets with several files per image get no note.
@@ -634,9 +635,12 @@ def note_unread(files: Sequence[str]) -> list[Note]:
             elif os.path.join(folder, stem) not in stems:
                 unread.append(name)
     if jpegs:
-        images = {name for file in files for name in _image_names(file)}
-        if images.isdisjoint(name for file in jpegs for name in _image_names(file)):
-            unread = sorted(unread + jpegs)
+        names = {*map(os.path.basename, stems)}
+        numbered = {re.sub(r"\d+", "0", name) for name in names}
+        by_stem = {os.path.splitext(name)[0]: name for name in jpegs}
+        if names.isdisjoint(by_stem):
+            like_maps = [stem for stem in by_stem if re.sub(r"\d+", "0", stem) in numbered]
+            unread = sorted(unread + [by_stem[stem] for stem in like_maps])
     if not unread:
         return []
     are = "is" if len(unread) == 1 else "are"
@@ -648,13 +652,6 @@ def note_unread(files: Sequence[str]) -> list[Note]:
 
 _HIDDEN = (".", "_")
 """Prefixes of names that are no data, such as bookkeeping."""
-
-
-def _image_names(file: str) -> set[str]:
-    """Return the names that other files of an image may have: of ``a1_sat``, ``a1``, too."""
-    stem = os.path.splitext(os.path.basename(file))[0]
-    numbers = "_".join(part for part in re.split(r"[-_. ]", stem) if re.search(r"\d", part))
-    return {stem, re.sub(r"[-_. ][^\W\d]\w*$", "", stem), numbers or stem}
 
 
 def _foreign(files: Sequence[str]) -> str | None:
