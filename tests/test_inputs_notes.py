@@ -200,6 +200,7 @@ class TestProbabilities:
     [
         ({"y_true": [1.5], "target": [2.5], "y_pred": [1.5]}, "y_true", "target"),
         ({"prediction": [1.5], "target": [2.5], "y_pred": [3.5]}, "y_pred", "prediction"),
+        ({"ds": [1], "y": [1.5], "target": [2.5], "y_hat": [1.5]}, "y", "target"),
         ({"actual": ["a"], "predicted": ["a"], "y_pred": ["b"]}, "y_pred", "predicted"),
         ({"text": ["a"], "reference": ["a"], "ground_truth": ["b"]}, "ground_truth", "reference"),
     ],
@@ -244,7 +245,12 @@ def test_a_second_column_of_values_of_one_side_is_noted(
 def test_columns_that_are_no_second_values_are_not_noted() -> None:
     both = pl.DataFrame({"query_id": [1], "doc_id": ["a"], "score": [1.0], "relevance": [1]})
     labels = pl.DataFrame({"datum_id": [1], "label_value": ["a"], "category": ["b"]})
-    for card in (ee.score(both, both, task="retrieval"), ee.score(labels, labels.clone())):
+    place = pl.DataFrame({"x": [1.0], "y": [2.0], "prediction": [3.0], "target": [4.0]})
+    for card in (
+        ee.score(both, both, task="retrieval"),
+        ee.score(labels, labels.clone()),
+        ee.score(place),
+    ):
         assert "unread_column" not in {one.code for one in card.findings}
 
 

@@ -235,11 +235,14 @@ def _second_values(side: Side, used: Container[str], mapped: set[str]) -> list[N
         if name not in values - mapped or name not in schema or name not in used:
             continue
         dtype = dtypes.canonical_dtype(column, schema[name])
+        vague = _VAGUE
+        if name == "target" and "x" not in map(folded, schema):
+            vague = _VAGUE[1:]  # of forecasts y is the target
         idle = [
             mine
             for mine in schema
             if folded(mine) in column.aliases and mine not in used
-            if folded(mine) not in _VAGUE and (table.values or folded(mine) not in _VALUES)
+            if folded(mine) not in vague and (table.values or folded(mine) not in _VALUES)
             if dtypes.canonical_dtype(column, schema[mine]) == dtype
         ]
         if dtype is None or not idle:
