@@ -675,7 +675,7 @@ KINDS = {
     "items": Kind(
         _LIST_OF_TEXTS,
         "lists of integers or strings",
-        "Give one list a row, e.g. by group_by('query_id').agg('doc_id').",
+        "Give one list per row, e.g. by group_by('query_id').agg('doc_id').",
         _items,
     ),
     "text": Kind(pl.String(), "strings", "Cast it to String before scoring.", _text),

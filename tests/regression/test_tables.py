@@ -182,3 +182,24 @@ def test_metrics_without_a_direction_have_no_wins() -> None:
     made = ee.compare(*runs, task="regression", metrics=["MAE", "MeanError"], draws=100)
     votes = made.differences.select("metric", "wins", "ties", "losses").rows()
     assert votes == [("MAE", 1, 1, 2), ("MeanError", None, None, None)]
+
+
+def test_slices_have_rows_only_of_their_label_keys() -> None:
+    """A key without rows in a slice has no number there, and macro means skip it."""
+    table = pl.DataFrame(
+        {
+            "datum_id": [1, 2, 3, 4],
+            "label_key": ["a", "a", "b", "b"],
+            "prediction": [1.5, 2.5, 3.5, 4.0],
+            "target": [1.0, 2.0, 3.0, 5.5],
+            "half": ["x", "x", "y", "y"],
+        }
+    )
+    frame = ee.score(table, task="regression", metrics=["MAE"], by="half").metrics
+    rows = frame.filter(pl.col("slice_value").is_not_null())
+    assert {*rows.select("slice_value", "label_key", "value", "support").iter_rows()} == {
+        ("x", "a", 0.5, 2),
+        ("y", "b", 1.0, 2),
+        ("x", None, 0.5, 2),
+        ("y", None, 1.0, 2),
+    }

@@ -172,3 +172,19 @@ def test_queries_without_a_relevant_document(relevant: int, severity: str) -> No
     findings = ee.score(run, qrels, task="retrieval").findings
     (note,) = [one for one in findings if one.facts.get("of") == 20]
     assert (note.severity, note.facts["count"]) == (severity, 20 - relevant)
+
+
+@pytest.mark.parametrize(
+    ("retrieved", "relevant", "recall"),
+    [(["a b c", "d"], ["x a b c y"], 1.0), (["abc", "d"], ["xabcy"], 0.0)],
+    ids=["texts", "ids"],
+)
+def test_lists_of_strings_are_texts_only_with_white_space(
+    retrieved: list[str], relevant: list[str], recall: float
+) -> None:
+    """Chunks may be parts of relevant texts, ids are equal or not; the interpretation is noted."""
+    table = pl.DataFrame({"datum_id": [1], "retrieved": [retrieved], "relevant": [relevant]})
+    card = ee.score(table, task="retrieval", metrics=["Recall"])
+    assert {*card.metrics["value"]} == {recall}
+    (note,) = (one for one in card.findings if one.code == "retrieval")
+    assert note.severity == "note"
