@@ -452,11 +452,30 @@ def _subject(finding: Finding) -> str:
     return f"{finding.code} {facts or message}"
 
 
+def _without_truths(messages: Messages) -> list[Finding]:
+    return [one for one in messages.findings if one.code == "no_ground_truths"]
+
+
+def _as_notes(messages: Messages, findings: Sequence[Finding]) -> Messages:
+    """Return the messages, with some warnings as notes."""
+    texts = {finding.message for finding in findings}
+    return Messages(
+        messages.notes,
+        tuple(warning for warning in messages.warnings if warning not in texts),
+        tuple(
+            msgspec.structs.replace(one, severity="note") if one in findings else one
+            for one in messages.findings
+        ),
+    )
+
+
 def _of_all(by_part: Mapping[str, Messages]) -> Messages:
     """Merge the notes of partitions that are about the same; name the partitions.
 
-    Findings are kept per partition.
+    Findings are kept per partition. Partitions without ground truths are a note if others have some.
     """
+    if not all(_without_truths(one) for one in by_part.values()):
+        by_part = {part: _as_notes(one, _without_truths(one)) for part, one in by_part.items()}
     groups: dict[tuple[str, int, bool], dict[str, str]] = {}
     findings = []
     for part, one in by_part.items():

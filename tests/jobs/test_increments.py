@@ -105,6 +105,21 @@ class TestMissing:
         for file in (folder / "tables" / f"date={day}").iterdir():
             file.unlink()
 
+    def test_a_night_without_ground_truths_is_a_note_if_others_have_some(
+        self, path: Path, folder: Path
+    ) -> None:
+        for day, severities in (
+            (DAYS[1], ["note"]),
+            (DAYS[0], ["note"] * 2),
+            (DAYS[2], ["warning"] * 3),
+        ):
+            file = folder / "tables" / f"date={day}" / "truths.parquet"
+            pl.read_parquet(file)[:0].write_parquet(file)
+            card = ee.run_job(path).card
+            notes = [one for one in card.findings if one.code == "no_ground_truths"]
+            assert [one.severity for one in notes] == severities
+            assert bool(card.warnings) is (severities[0] == "warning")
+
     def test_a_night_deleted_on_both_sides_is_a_warning(self, path: Path, folder: Path) -> None:
         assert not ee.run_job(path).card.warnings
         self.delete(folder, DAYS[1])
