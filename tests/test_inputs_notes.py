@@ -328,8 +328,10 @@ def test_ground_truths_without_a_row_are_a_warning(
     for some in ((predictions, truths), (predictions[:0], truths), (predictions[:0], truths[:0])):
         codes = {one.code for one in ee.score(*some, task=task).findings}
         assert "no_ground_truths" not in codes
-    plan = ee.plan(predictions, truths, task=task)
     datum = truths.columns[0]
+    card = ee.score(predictions, truths, task=task, where={"ground_truths": f"{datum} IS NULL"})
+    assert noted(card, "no_ground_truths", severity="warning").message.endswith("Change where=.")
+    plan = ee.plan(predictions, truths, task=task)
     other = predictions.with_columns(pl.lit(truths[datum].dtype.to_python()(2)).alias(datum))
     parts = [plan.tally(predictions, truths), plan.tally(other, truths[:0])]
     assert "no_ground_truths" not in {one.code for one in ee.merge(parts).summarise().findings}

@@ -375,5 +375,7 @@ def no_rows(where: dict[str, Condition], rows: Mapping[str, int]) -> list[Note]:
     if rows.get(GROUND_TRUTHS, 1) or DATUMS in rows:
         return []
     message = f"the ground truths have no row{' after filtering' if where else ''}"
-    way = "numbers are undefined or 0. Is it the right file?"
-    return [Note("no_ground_truths", f"{message}: {way}", 0, warning=True)]
+    way = f"Change {option('where')}." if where else "Is it the right file?"
+    return [
+        Note("no_ground_truths", f"{message}: numbers are undefined or 0. {way}", 0, warning=True)
+    ]
