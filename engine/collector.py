@@ -254,7 +254,7 @@ def _filled(frame: pl.DataFrame) -> dict[str, pl.DataType]:
     """Return the dtypes of columns; ``Null`` for those without a value, or of empty lists."""
     columns = dict(frame.schema)
     for one in frame:
-        empty = one.dtype == pl.Array and 0 in one.dtype.shape
+        empty = isinstance(one.dtype, pl.Array) and 0 in one.dtype.shape
         if one.dtype == pl.List:
             empty = not one.list.len().sum()
         if empty or one.null_count() == len(one):

@@ -235,9 +235,8 @@ def _second_values(side: Side, used: Container[str], mapped: set[str]) -> list[N
         if name not in values - mapped or name not in schema or name not in used:
             continue
         dtype = dtypes.canonical_dtype(column, schema[name])
-        vague = _VAGUE
-        if name == "target" and "x" not in map(folded, schema):
-            vague = _VAGUE[1:]  # of forecasts y is the target
+        forecast = name == "target" and "x" not in map(folded, schema)
+        vague = _VAGUE[1:] if forecast else _VAGUE  # of forecasts y is the target
         idle = [
             mine
             for mine in schema

@@ -472,7 +472,7 @@ def _as_notes(messages: Messages, findings: Sequence[Finding]) -> Messages:
 def _of_all(by_part: Mapping[str, Messages]) -> Messages:
     """Merge the notes of partitions that are about the same; name the partitions.
 
-    Findings are kept per partition. Partitions without ground truths are a note if others have some.
+    Findings are kept per partition. One without ground truths is a note if another has some.
     """
     if not all(_without_truths(one) for one in by_part.values()):
         by_part = {part: _as_notes(one, _without_truths(one)) for part, one in by_part.items()}
