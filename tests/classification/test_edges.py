@@ -283,6 +283,35 @@ def test_equal_scores_and_one_class() -> None:
         assert card.value("MCC") is None
 
 
+@pytest.mark.parametrize(
+    ("dialect", "present", "expected"),
+    [
+        ("standard", 0, (None, None, None)),
+        ("standard", 1, (None, None, 1.0)),
+        ("sklearn", 0, (None, None, 0.0)),
+        ("sklearn", 1, (None, None, 1.0)),
+        ("torchmetrics", 0, (0.0, 0.0, 0.0)),
+        ("torchmetrics", 1, (0.0, 0.0, 1.0)),
+    ],
+)
+def test_partial_areas_and_micro_averages_of_one_class(
+    dialect: str, present: int, expected: tuple[float | None, ...]
+) -> None:
+    """Numbers of torchmetrics 1.9 and scikit-learn 1.9 if all labels are true, or none."""
+    actual = pl.Series([["a", "b"][: 2 * present]] * 2, dtype=pl.List(pl.String))
+    rows = pl.DataFrame({"actual": actual, "a": [0.5, 0.2], "b": [0.1, 0.3]})
+    card = ee.score(
+        rows,
+        metrics=["PartialROCAUC", "mROCAUC", "mAP"],
+        dialect=dialect,
+        multilabel=True,
+        score_columns=["a", "b"],
+        average="micro",
+    )
+    assert card.value("PartialROCAUC", label_value="b") == expected[0]
+    assert tuple(card.value(name, average="micro") for name in ("mROCAUC", "mAP")) == expected[1:]
+
+
 def test_zeros_tie() -> None:
     """-0.0 equals 0.0, in areas and at thresholds."""
     card = score(

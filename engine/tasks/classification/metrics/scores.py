@@ -114,7 +114,12 @@ def _means(view: ScoredView, settings: Settings, value: Array, micro: str) -> li
     ]
     if settings.average == "micro":
         pooled = view.pooled
-        values = pooled.roc_auc if micro == "roc" else pooled.average_precision
+        if micro == "roc":
+            values = _filled_auc(pooled, settings, pooled.roc_auc)
+        else:
+            fill = settings.rules.precision_without_positives
+            values = pooled.average_precision
+            values = values if fill is None else np.where(pooled.positives > 0, values, fill)
         cells.append(key_cells(view, values, nothing, "micro", support))
     if settings.average == "samples":
         cells.append(_over_samples(view, settings, micro, support))
@@ -188,7 +193,7 @@ def _partial_auc(view: ScoredView, settings: Settings) -> list[Cells]:
     area = partial_area(view, limit)
     keep = scored_rows(view)
     lowest = 0.5 * limit * limit
-    value = 0.5 * (1 + (area - lowest) / (limit - lowest))
+    value = _filled_auc(view, settings, 0.5 * (1 + (area - lowest) / (limit - lowest)))
     limits = parameters(max_fpr=limit)
     return [label_cells(value, keep, _ONE_CLASS, view.positives, parameters=limits)]
 
