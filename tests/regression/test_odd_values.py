@@ -40,6 +40,16 @@ def test_the_concordance_index_is_at_most_one() -> None:
         assert ee.score(rows, metrics=["CIndex"]).value("CIndex") <= 1
 
 
+@pytest.mark.parametrize(("target", "prediction"), [(0.0, 1.0), (1.0, -1.0)])
+def test_a_constant_target_with_a_number_outside_the_distribution(
+    target: float, prediction: float
+) -> None:
+    rows = pl.DataFrame({"target": [target] * 3, "prediction": [prediction, 2.0, 2.0]})
+    names = ["D2Tweedie", "TweedieDeviance"]
+    card = ee.score(rows, metrics=names, tweedie_power=2.0, dialect="sklearn", task="regression")
+    assert [card.value(name) for name in names] == [None, None]
+
+
 def test_inverted_intervals_are_refused() -> None:
     rows = ROWS.with_columns(lower=pl.Series([0.0, 3.0, 1.0]), upper=pl.Series([1.0, 2.0, 3.0]))
     with refused("bounds_inverted", column="lower", count=1, rows=[1]):

@@ -162,7 +162,7 @@ def share_explained(
     value = 1 - unscaled(ratio(left[0], total[0]), left[1] - total[1])
     if settings.rules.constant is not None:
         best, worst = settings.rules.constant
-        constant = (total[0] == 0) & (view.weight > 0)
+        constant = (total[0] == 0) & (view.weight > 0) & ~np.isnan(left[0])
         value = np.where(constant, np.where(left[0] == 0, best, worst), value)
     value = np.where(view.rows < least, np.nan, np.where(large, np.inf, value))
     return value, np.where(view.rows < 2, ONE_ROW, CONSTANT)
