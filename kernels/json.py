@@ -216,14 +216,14 @@ def _number(text: Any, at: Any, real: Any, powers: Any) -> Any:
 
 @inner
 def _short_number(text: Any, at: Any, powers: Any) -> Any:
-    """Read a number as a float, if it and the byte after its digits fit in eight bytes.
+    """Read a number of at most eight bytes, without its sign and exponent, as a float.
 
     Returns:
         position after it, or -1 if :func:`_number` has to read it; its bits.
     """
     negative = text[at] == 45
     first = at + negative
-    if first + 8 > text.size:
+    if first + 8 >= text.size:
         return -1, _ZERO
     digits = word(text, np.uint64(first)) ^ ZERO_DIGITS
     others = (digits | (digits + ABOVE_NINE)) & HIGH_BITS  # a bit per byte, right up to a carry
@@ -232,17 +232,17 @@ def _short_number(text: Any, at: Any, powers: Any) -> Any:
         return -1, _ZERO
     end, places = whole, np.int64(0)
     if text[first + np.int64(whole >> _THREE)] == 46:  # no carry: 0x1E + 0x76
-        others &= others - _ONE
-        end = lowest(others) & _BYTES
+        end = lowest(others & (others - _ONE)) & _BYTES
         places = np.int64((end - whole) >> _THREE) - 1
-        if others == _ZERO or places == 0:
+        if places == 0:
             return -1, _ZERO
         below = (_ONE << whole) - _ONE
         digits = (digits & below) | ((digits >> _BYTE) & ~below)
         whole = end - _BYTE
     at = first + np.int64(end >> _THREE)
     value = decimal(digits << (_WORD - whole))
-    if text[at] | 32 == 101 or (negative and value == _ZERO):
+    c = text[at]
+    if c | 32 == 101 or (c >= 48 and c <= 57) or (negative and value == _ZERO):
         return -1, _ZERO
     bits = quotient(value, powers[_TENS + places])
     return at, bits | _SIGN if negative else bits
