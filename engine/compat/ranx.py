@@ -26,7 +26,7 @@ import polars as pl
 from ..api import score
 from ..comparing import compare as compare_cards
 from ..exports.trec import trec_lines
-from ..fusion import METHODS
+from ..fusion import METHODS, NORMALISATIONS
 from ..fusion import fuse as fuse_runs
 from ..ingest.files import write_files
 from ..ingest.sources.json_rows import source_of
@@ -1031,6 +1031,9 @@ def fuse(
     """
     if method not in _METHODS_BY_NAME:
         raise unknown("fusion method", method, tuple(_METHODS_BY_NAME))
+    normalisation = norm.replace("_", "-") if norm else None
+    if normalisation is not None and normalisation not in NORMALISATIONS:
+        raise unknown("normalisation", normalisation, tuple(NORMALISATIONS))
     options = dict(params or {})
     name = options.pop("name", method)
     odd = next((key for key in options if key not in _PARAMS), None)
@@ -1039,7 +1042,7 @@ def fuse(
     fused = fuse_runs(
         [run.rows for run in runs],
         method=method,
-        normalisation=norm.replace("_", "-") if norm and _METHODS_BY_NAME[method].scores else None,
+        normalisation=normalisation if _METHODS_BY_NAME[method].scores else None,
         **{_PARAMS[key]: value for key, value in options.items()},
     )
     return Run.from_df(fused, "query_id", "doc_id", "score", name)

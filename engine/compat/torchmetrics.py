@@ -720,7 +720,8 @@ class MeanAveragePrecision(Metric):
         names = (*_NAMES, *(f"mar_{cap}" for cap in caps), *_SIZES)
         last = f"mar_{caps[-1]}_per_class"
         if not classes:
-            return {**dict.fromkeys(names, -1.0), "map_per_class": -1.0, last: -1.0}
+            per_class = np.zeros(0) if self.class_metrics else -1.0
+            return {**dict.fromkeys(names, -1.0), "map_per_class": per_class, last: per_class}
         card = self._card(iou_type, caps, classes, self.average == "micro")
         numbers = dict(zip(names, card.to_coco()["stats"], strict=True))
         # pycocotools prints the mean of all sizes and thresholds at 100 detections, if it can

@@ -191,6 +191,10 @@ def test_pandas() -> None:
             lambda: fuse([Run(RUN), Run(RUN)], method="bayesfuse"),
             {"code": "unknown_name", "value": "bayesfuse"},
         ),
+        (
+            lambda: fuse([Run(RUN), Run(RUN)], norm="min-max-inverted", method="rrf"),
+            {"code": "unknown_name", "value": "min-max-inverted"},
+        ),
         (lambda: fuse([Run(RUN), Run(RUN)]), {"code": "option_missing", "option": "weights"}),
         (
             lambda: fuse([Run(RUN), Run(RUN)], method="rrf", params={"n": 1}),

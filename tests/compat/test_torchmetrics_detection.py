@@ -175,6 +175,18 @@ def test_keys_calls_merging_and_reset() -> None:
         metric.merge_state(MeanAveragePrecision())
 
 
+@pytest.mark.parametrize("class_metrics", [False, True])
+def test_images_without_boxes(class_metrics: bool) -> None:
+    """torchmetrics has no number per class, or -1 if none are requested."""
+    nothing: dict[str, Any] = {"boxes": [], "labels": []}
+    metric = MeanAveragePrecision(class_metrics=class_metrics)
+    metric.update([{**nothing, "scores": []}], [nothing])
+    result = metric.compute()
+    shape = (0,) if class_metrics else ()
+    assert {np.shape(result[name]) for name in ("map_per_class", "mar_100_per_class")} == {shape}
+    assert result["map"] == -1
+
+
 def test_lists_and_one_class() -> None:
     """The example in torchmetrics' documentation."""
     metric = MeanAveragePrecision(iou_type="bbox", class_metrics=True)
