@@ -301,6 +301,16 @@ def _string(text: Any, at: Any, plain: Any) -> Any:
 def _match(text: Any, at: Any, words: Any, bounds: Any, k: Any) -> Any:
     """Length of the k-th word if the text continues with it, otherwise 0."""
     begin, n = bounds[k], bounds[k + 1] - bounds[k]
+    m = 0
+    if at + n + 8 <= text.size:
+        while m < n:
+            other = word(text, np.uint64(at + m)) ^ word(words, np.uint64(begin + m))
+            if n - m < 8:
+                other = other << np.uint64(64 - 8 * (n - m))
+            if other != _ZERO:
+                return 0
+            m += 8
+        return n
     for m in range(n):
         if text[at + m] != words[begin + m]:
             return 0
@@ -330,7 +340,7 @@ def scan_rows(
     Args:
         text: whole text, whose last byte is a bracket or brace.
         stop: position after which no further object is begun.
-        words: names of the k columns, in quotes, then ``true``, ``false``, ``null``.
+        words: names of the k columns, in quotes, then ``true``, ``false``, ``null``, and 8 bytes.
         bounds: [k + 4], their limits.
         raw: [k], whether values remain text; elsewhere arrays may contain only numbers.
         powers: of :func:`powers_of_five`.

@@ -187,7 +187,8 @@ def masks() -> None:
 
 def rows() -> None:
     """Rows of JSON."""
-    text, words = (np.frombuffer(one, np.uint8) for one in (b'[{"a":1}]', b'"a"truefalsenull'))
+    text = np.frombuffer(b'[{"a":1}]', np.uint8)
+    words = np.frombuffer(b'"a"truefalsenull' + bytes(8), np.uint8)
     names = words, np.array([0, 3, 7, 12, 16]), np.zeros(1, np.bool_), powers_of_five()
     pool, one, two = np.zeros((1, 2), np.uint64), np.zeros(1, np.int64), np.zeros(2, np.int64)
     columns = np.zeros((1, 2), np.uint8), pool, pool, pool.view(np.uint8)
