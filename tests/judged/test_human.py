@@ -242,6 +242,20 @@ def test_rows_of_the_scorecard(tmp_path):
     assert other_card.to_label.equals(card.to_label)
 
 
+@pytest.mark.parametrize("cluster", [None, "talk"])
+def test_slices_are_those_of_their_rows(cluster):
+    uneven = TABLE.with_columns(talk=pl.col("datum_id").pow(2) % 37)
+    card = ee.score(uneven, human=HUMAN, by="topic", cluster=cluster)
+    for name in "ab":
+        rows = uneven.filter(topic=name)
+        labels = HUMAN.filter(pl.col("datum_id").is_in(rows["datum_id"].implode()))
+        one = ee.score(rows.drop("topic"), human=labels, cluster=cluster).metrics
+        columns = [c for c in one.columns if not c.startswith("slice")]
+        mine = card.metrics.filter(slice_value=name).select(columns)
+        assert {"corrected", "agreement"} <= {*mine["statistic"]}
+        assert_frame_equal(mine, one.select(columns), check_row_order=False, rel_tol=1e-9)
+
+
 def test_the_order_of_rows_and_buckets_change_nothing(tmp_path):
     TABLE.write_parquet(tmp_path / "verdicts.parquet")
     card = ee.score(TABLE, human=HUMAN)
