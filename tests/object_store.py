@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from email.utils import formatdate
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -108,15 +108,15 @@ class _Handler(FileHandler):
         return path.removeprefix(f"/{BUCKET}/")
 
     def _list(self, prefix: str) -> None:
-        found = sorted(
-            (path.relative_to(self.server.folder).as_posix(), path.stat().st_size)
-            for path in self.server.folder.rglob("*")
-            if path.is_file()
-        )
+        sizes = {}
+        for path in self.server.folder.rglob("*"):
+            with suppress(FileNotFoundError):  # deleted by another request in the meantime
+                if path.is_file():
+                    sizes[path.relative_to(self.server.folder).as_posix()] = path.stat().st_size
         rows = "".join(
             f"<Contents><Key>{escape(key)}</Key><Size>{size}</Size>"
             '<LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>"e"</ETag></Contents>'
-            for key, size in found
+            for key, size in sorted(sizes.items())
             if key.startswith(prefix)
         )
         body = (
