@@ -131,9 +131,8 @@ def refuse_remote(path: str | os.PathLike[str], name: str = "", way: str = "") -
     """
     if _ADDRESS.match(os.fspath(path)):
         raise OptionError(
-            f"{f'{name} ' if name else ''}{os.fspath(path)}: this is an address, and results are"
-            " written to local folders. Write a path, and copy the result from there."
-            f"{way and f' {way}'}",
+            f"{name} {os.fspath(path)}: this is an address, and results are written to local"
+            f" folders. Write a path, and copy the result from there. {way}".strip(),
             code="remote_folder",
             option=name,
         )

@@ -524,7 +524,7 @@ class Collector:
         for other in others:
             if not isinstance(other, Collector):
                 raise InputError(
-                    f"merge: a {name_of(other)} is no collector.", code="collectors_differ"
+                    f"merge: a {name_of(other)} is not a collector.", code="collectors_differ"
                 )
             if (other.options, other.repeated) != (self.options, self.repeated):
                 raise InputError(

@@ -39,7 +39,8 @@ _ZERO, _ONE, _TEN = np.uint64(0), np.uint64(1), np.uint64(10)
 _INFINITE = np.uint64(0x7FF << 52)
 _HIDDEN = np.uint64(1 << 52)
 _SIGN = np.uint64(1 << 63)
-_THREE, _BYTE, _WORD, _BYTES = np.uint64(3), np.uint64(8), np.uint64(64), np.uint64(0x78)
+_THREE, _BYTE, _WORD = np.uint64(3), np.uint64(8), np.uint64(64)
+_WHOLE_BYTES = np.uint64(0x78)  # mask: a position of a bit, down to the first bit of its byte
 
 
 @cache
@@ -216,7 +217,7 @@ def _number(text: Any, at: Any, real: Any, powers: Any) -> Any:
 
 @inner
 def _short_number(text: Any, at: Any, powers: Any) -> Any:
-    """Read a number of at most eight bytes, without its sign and exponent, as a float.
+    """Read a number without an exponent, whose digits and point fit in eight bytes, as a float.
 
     Returns:
         position after it, or -1 if :func:`_number` has to read it; its bits.
@@ -226,13 +227,15 @@ def _short_number(text: Any, at: Any, powers: Any) -> Any:
     if first + 8 >= text.size:
         return -1, _ZERO
     digits = word(text, np.uint64(first)) ^ ZERO_DIGITS
-    others = (digits | (digits + ABOVE_NINE)) & HIGH_BITS  # a bit per byte, right up to a carry
-    whole = lowest(others) & _BYTES  # bits of the integer's digits
+    others = (
+        digits | (digits + ABOVE_NINE)
+    ) & HIGH_BITS  # a bit per byte that is no digit, right up to a carry
+    whole = lowest(others) & _WHOLE_BYTES  # bits before the point
     if whole == _ZERO or others == _ZERO or (text[first] == 48 and whole > _BYTE):
         return -1, _ZERO
     end, places = whole, np.int64(0)
     if text[first + np.int64(whole >> _THREE)] == 46:  # no carry: 0x1E + 0x76
-        end = lowest(others & (others - _ONE)) & _BYTES
+        end = lowest(others & (others - _ONE)) & _WHOLE_BYTES  # the next one
         places = np.int64((end - whole) >> _THREE) - 1
         if places == 0:
             return -1, _ZERO
@@ -299,7 +302,7 @@ def _string(text: Any, at: Any, plain: Any) -> Any:
 
 @inner
 def _match(text: Any, at: Any, words: Any, bounds: Any, k: Any) -> Any:
-    """Length of the k-th word if the text continues with it, otherwise 0."""
+    """Length of the k-th word if the text continues with it, otherwise 0; eight bytes at a time."""
     begin, n = bounds[k], bounds[k + 1] - bounds[k]
     m = 0
     if at + n + 8 <= text.size:
@@ -340,7 +343,7 @@ def scan_rows(
     Args:
         text: whole text, whose last byte is a bracket or brace.
         stop: position after which no further object is begun.
-        words: names of the k columns, in quotes, then ``true``, ``false``, ``null``, and 8 bytes.
+        words: names of the k columns, in quotes, then ``true``, ``false``, ``null``, and eight more bytes.
         bounds: [k + 4], their limits.
         raw: [k], whether values remain text; elsewhere arrays may contain only numbers.
         powers: of :func:`powers_of_five`.
@@ -387,11 +390,11 @@ def scan_rows(
             at, closed = at + 1, False
         elif c == 45 or (c >= 48 and c <= 57):
             while True:
-                begin = at
+                begin, at = at, -1
                 if flat and depth > 1:
                     at, bits = _short_number(text, begin, powers)
                     real, unsure = FLOAT, False
-                if not flat or depth == 1 or at < 0:
+                if at < 0:
                     at, bits, real, unsure = _number(text, begin, depth > 1, powers)
                 if k >= 0 and (depth == 1 or flat):
                     if u >= pool.shape[1] or n_slow == slow.shape[0]:

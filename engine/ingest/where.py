@@ -364,7 +364,7 @@ def keep_datums(
 def no_rows(where: dict[str, Condition], rows: Mapping[str, int]) -> list[Note]:
     """Return the warning that no side, or the ground truths, have any rows after filtering.
 
-    A table of datums states that these have no ground truths.
+    Missing ground truths are deliberate, and no warning, if a table of datums lists the datums.
 
     Args:
         rows: number of rows of each table.

@@ -54,7 +54,8 @@ def in_use(view: ScoredView) -> Array:
 def present(view: ScoredView, settings: Settings) -> Array:
     """Labels that get rows, bool [group, label].
 
-    With several labels per datum those listed are the columns of the reference's matrix.
+    With several labels per datum, every scored label gets one, as every column of a matrix does in
+    scikit-learn and torchmetrics.
     """
     here = in_use(view)
     if (settings.rules.listed_labels or settings.multilabel) and view.scored is not None:

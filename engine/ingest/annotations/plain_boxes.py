@@ -426,7 +426,7 @@ def _reading(look: Look) -> _Reading | None:
 
 
 def _of_kits(files: Iterable[str]) -> bool:
-    """Return whether all files are named as development kits name those of classes."""
+    """Return whether all file names have the form of VOC's development kits, one per class."""
     parts = [_CLASS.match(os.path.basename(file)) for file in files]
     return all(part is not None and part[1] for part in parts)
 

@@ -361,10 +361,8 @@ def scan(
         raise NotFlat
     text = np.frombuffer(buffer, np.uint8, end)
     words = [b'"%s"' % field.encode() for field in fields] + [b"true", b"false", b"null"]
-    limits, joined = (
-        np.cumsum([0, *map(len, words)]),
-        np.frombuffer(b"".join(words) + bytes(8), np.uint8),
-    )
+    limits = np.cumsum([0, *map(len, words)])
+    joined = np.frombuffer(b"".join(words) + bytes(8), np.uint8)  # the kernel reads eight at once
     is_raw = np.array([field in raw for field in fields])
     names = joined, limits, is_raw, scanner.powers_of_five()
     slow, out = np.empty((_SLOW, 3), np.int64), np.array([start.end(), 0, 0])

@@ -6,9 +6,9 @@ to the rows.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import nsmallest
-from itertools import takewhile
 from typing import Any
 
 import msgspec
@@ -283,15 +283,11 @@ EMPTY = "empty"
 FAILED = "error"
 
 
-def _ascii_letter(character: str) -> bool:
-    return "a" <= character <= "z"
-
-
 _FOLDS: dict[str, Callable[[str], str]] = {
     "exact": lambda word: word,
     "lower": str.lower,
     "strip": lambda word: word.strip().lower(),
-    "leading": lambda word: "".join(takewhile(_ascii_letter, word.strip().lower())),
+    "leading": lambda word: re.split("[^a-z]", word.strip().lower(), maxsplit=1)[0],
 }
 """Normalisation -> function."""
 
