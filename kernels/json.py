@@ -227,14 +227,13 @@ def _short_number(text: Any, at: Any, powers: Any) -> Any:
     if first + 8 >= text.size:
         return -1, _ZERO
     digits = word(text, np.uint64(first)) ^ ZERO_DIGITS
-    others = (
-        digits | (digits + ABOVE_NINE)
-    ) & HIGH_BITS  # a bit per byte that is no digit, right up to a carry
+    # A bit per byte that is no digit. A carry can make one, but only after the first.
+    others = (digits | (digits + ABOVE_NINE)) & HIGH_BITS
     whole = lowest(others) & _WHOLE_BYTES  # bits before the point
     if whole == _ZERO or others == _ZERO or (text[first] == 48 and whole > _BYTE):
         return -1, _ZERO
     end, places = whole, np.int64(0)
-    if text[first + np.int64(whole >> _THREE)] == 46:  # no carry: 0x1E + 0x76
+    if text[first + np.int64(whole >> _THREE)] == 46:  # a point makes no carry: 0x1E + 0x76
         end = lowest(others & (others - _ONE)) & _WHOLE_BYTES  # the next one
         places = np.int64((end - whole) >> _THREE) - 1
         if places == 0:
@@ -343,7 +342,8 @@ def scan_rows(
     Args:
         text: whole text, whose last byte is a bracket or brace.
         stop: position after which no further object is begun.
-        words: names of the k columns, in quotes, then ``true``, ``false``, ``null``, and eight more bytes.
+        words: names of the k columns, in quotes, then ``true``, ``false``, ``null``,
+            and eight more bytes.
         bounds: [k + 4], their limits.
         raw: [k], whether values remain text; elsewhere arrays may contain only numbers.
         powers: of :func:`powers_of_five`.

@@ -445,7 +445,7 @@ def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) 
         elif get_origin(kind) is tuple:
             value = _as_tuple(name, value, get_args(kind)[0])
         elif kind is not Any and not hasattr(value, "keys"):
-            # msgspec takes arrays for mappings, and refuses NumPy's scalars. np.float32(0.1) is 0.1.
+            # msgspec takes arrays for mappings, and refuses NumPy's scalars; float32(0.1) is 0.1
             single = str(getattr(value, "dtype", "")) in ("float16", "float32")
             value = float(str(value)) if single and not value.ndim else as_list(value)
         (untyped if kind is Any else typed)[name] = value
