@@ -306,15 +306,16 @@ def _as_doubles(source: Array, target: Array) -> None:
         target[i] = b & ~_SIGN if b & _SIGN else ~b
 
 
-def sort_range(score: Array) -> None:
-    """Sort contiguous scores in place, ascending; -0.0 and 0.0 in any order.
+def sort_ranges(score: Array, starts: Array, stops: Array) -> None:
+    """Sort ranges of contiguous scores in place, ascending; -0.0 and 0.0 in any order.
 
     Long ranges need as much memory again, unless NumPy sorts them.
     """
-    if score.size < _LONG or _numpy_is_faster():
-        score.sort()
-    else:
-        _sort_digits(score, None)
+    for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
+        if stop - start < _LONG or _numpy_is_faster():
+            score[start:stop].sort()
+        else:
+            _sort_digits(score[start:stop], None)
 
 
 @lru_cache

@@ -55,7 +55,7 @@ from .masks import (
     transpose,
     unite,
 )
-from .order import count_few, merge_runs, partition, sort_range
+from .order import count_few, merge_runs, partition, sort_ranges
 from .passages import walks_too_far
 from .scores import (
     Drawing,
@@ -113,7 +113,7 @@ def scores() -> None:
     value = np.arange(4, dtype=np.int64)
     code, score, outcome = value.astype(np.int32), value.astype(np.float64), np.zeros(4, np.uint8)
     count_few([score], outcome, 3)
-    sort_range(np.sin(np.arange(1 << 17)))
+    sort_ranges(np.sin(np.arange(1 << 17)), np.array([0]), np.array([1 << 17]))
     match_labels(code, code, score, code, None)
     majority_order(np.arange(6, dtype=np.int32).reshape(3, 2), np.array([0, 3]))
     partition([score], outcome, None, None, None, (1, 1, 3))

@@ -35,9 +35,10 @@ def test_sorted_as_numpy_does(
 ) -> None:
     """Sorting by digits is tested also on processors where NumPy is faster."""
     monkeypatch.setattr(kernels, "_numpy_is_faster", lambda: numpy_is_faster)
-    values, expected = score.copy(), np.sort(score)
-    kernels.sort_range(values)
-    np.testing.assert_array_equal(values, expected)
+    values = np.r_[2.0, 1.0, score, score, 2.0, 1.0]
+    starts = np.array([2, 2 + score.size])
+    kernels.sort_ranges(values, starts, starts + score.size)
+    np.testing.assert_array_equal(values, np.r_[2.0, 1.0, np.sort(score), np.sort(score), 2.0, 1.0])
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int64])
@@ -67,7 +68,7 @@ def test_scores_alike_in_their_high_digits(monkeypatch: pytest.MonkeyPatch) -> N
     kernels.sort_with(np.array([0, N]), 0, 1, score, moves)
     np.testing.assert_array_equal(score, expected[order])
     np.testing.assert_array_equal(moves, order)
-    kernels.sort_range(expected)
+    kernels.sort_ranges(expected, np.array([0]), np.array([N]))
     np.testing.assert_array_equal(score, expected)
 
 

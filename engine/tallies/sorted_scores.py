@@ -12,7 +12,7 @@ import numpy as np
 
 from ..kernels.datums import PER_WORD, draw_weights
 from ..kernels.labels import HIT, N_OUTCOMES, OTHER, STRAY
-from ..kernels.order import MOST, count_few, partition, sort_range, sort_short, sort_with
+from ..kernels.order import MOST, count_few, partition, sort_ranges, sort_short, sort_with
 from ..kernels.scores import (
     area_in_all,
     areas_onward,
@@ -292,8 +292,7 @@ def sort_segments(sorted_rows: Sorted, over: Over) -> None:
         else:
             sort_short(start, first, last, _SHORT, score)
             long = np.flatnonzero(np.diff(bounds) > _SHORT)
-            for a, b in zip(bounds[long].tolist(), bounds[long + 1].tolist(), strict=True):
-                sort_range(score[a:b])
+            sort_ranges(score, bounds[long], bounds[long + 1])
 
     over(start, sort)
 
@@ -319,8 +318,7 @@ def wins_of_groups(sorted_rows: Sorted, over: Over) -> Array:
         out[first + at] = pair_wins((p[at], p_stop[at]), (n[at], n_stop[at]), sorted_rows.score)
         at = np.flatnonzero(~few)
         for begin, end in ((p[at], p_stop[at]), (n[at], n_stop[at])):
-            for a, b in zip(begin.tolist(), end.tolist(), strict=True):
-                sort_range(sorted_rows.score[a:b])
+            sort_ranges(sorted_rows.score, begin, end)
         out[first + at] = wins((p[at], p_stop[at]), (n[at], n_stop[at]), sorted_rows.score)
 
     over(sorted_rows.start[::N_OUTCOMES], some)
