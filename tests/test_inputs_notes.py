@@ -305,6 +305,11 @@ def test_the_angle_of_boxes_is_not_read_without_a_word():
         ee.score(turned.with_columns(score=0.5), plain)
     card = ee.score(plain.with_columns(score=0.5), plain)
     assert not any("upright" in note for note in card.notes)
+    shapes = {"obb": [9.0, 9.0, 5.0, 3.0, 0.3], "polygon": [[1.0, 1.0, 5.0, 1.0, 5.0, 5.0]]}
+    for name, shape in shapes.items():  # already turned
+        truths = turned.select("datum_id", "label_value", "theta", pl.Series(name, [shape]))
+        card = ee.score(truths.with_columns(score=0.5), truths, angle_format="radians-clockwise")
+        assert "unread_column" not in {one.code for one in card.findings}
 
 
 BOX = {"xmin": [0.0], "ymin": [0.0], "xmax": [5.0], "ymax": [5.0]}

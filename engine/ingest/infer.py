@@ -15,6 +15,7 @@ import polars as pl
 from .. import metrics
 from ..schemas import tables
 from ..schemas.contract import (
+    ANGLE,
     DATUM_ID,
     DATUMS,
     GROUND_TRUTHS,
@@ -42,6 +43,7 @@ from .dtypes import (
     numbers_in,
     refuse_marked,
 )
+from .geometry import SHAPED_NAMES
 from .ids import formed
 from .opening import Inputs
 from .problems import Note, Problem, listing
