@@ -366,12 +366,14 @@ def test_of_two_angles_the_one_called_angle_is_read() -> None:
     assert card.metrics.equals(ee.score(turned, truths, **options).metrics)
     same = turned.with_columns(rotation=pl.col("angle"))
     assert "unread_column" not in {one.code for one in ee.score(same, truths, **options).findings}
+    neither = two.rename({"angle": "rotation"}).select(*row, "score", "theta", "rotation")
     with refused("ambiguous_column", side="predictions", columns=["theta", "rotation"]):
-        ee.score(
-            two.rename({"angle": "rotation"}).select(*row, "score", "theta", "rotation"),
-            truths,
-            **options,
-        )
+        ee.score(neither, truths, **options)
+    for by in ("rotation", "rotation * source"):  # a slice has one value per datum
+        card = ee.score(neither.with_columns(source=pl.lit("a")), truths, by=[by], **options)
+        theta = turned.with_columns(angle=0.3)
+        expected = ee.score(theta, truths, **options).value("mAP", iou_threshold=0.5)
+        assert card.value("mAP", iou_threshold=0.5, slice=None) == expected
 
 
 def test_the_same_file_on_both_sides_is_a_warning(tmp_path: Path) -> None:

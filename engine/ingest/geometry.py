@@ -429,6 +429,8 @@ def oriented_box_columns(
     required = needed and angle_format in ANGLES
     if ANGLE.name in angles:
         angles = [ANGLE.name]
+    elif len(angles) > 1:  # a slice column has one value per datum
+        angles = [name for name in angles if name not in find.slices] or angles
     if not angles or not (required or find.schema[angles[0]].is_numeric()):
         return None
     problems_before, used = len(find.problems), set(find.used)

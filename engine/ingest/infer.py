@@ -103,14 +103,16 @@ def recognise(
     score_columns: Any = None,
     id_format: Sequence[str] | None = None,
     label_format: Sequence[str] | None = None,
+    slices: Container[str] = (),
 ) -> Naming:
     """Recognise a table's columns: exact names, then ``columns=``, then aliases.
 
     Args:
         columns: the user's mapping, name in the input to canonical name; takes precedence.
         score_columns: columns of one label's score each, if the contract allows it.
+        slices: slice columns; of several columns that could be an angle, these are not.
     """
-    find = Finder(schema, table.side, columns, table.names if columns else None)
+    find = Finder(schema, table.side, columns, table.names if columns else None, slices)
     shape = SHAPES[table.shape]
     wide = find_wide(find, score_columns) if score_columns is not None and table.wide else {}
     plain = table.columns
@@ -198,6 +200,8 @@ def unread(side: Side, named: Iterable[str], columns: Mapping[str, str] | None) 
                 f"column {read[0]!r} is read, not {listing(idle)}. To choose another, drop"
                 f" {read[0]!r}."
             )
+        elif column is ANGLE and not side.naming.exprs.keys().isdisjoint(SHAPED_NAMES):
+            continue  # other shapes than upright boxes are compared
         if idle:
             message = f"{table.side.replace('_', ' ')}: {message}"
             notes.append(Note("unread_column", message, len(idle)))

@@ -62,7 +62,7 @@ from .recognise import TEXTS, Finder, Naming, Side, contract
 from .relabel import named_classes
 from .rules import columns, values
 from .shapes import maybe_scores
-from .slices import SlicePlan, plan_slices
+from .slices import SlicePlan, plan_slices, split
 from .sources.formats import explain
 from .sources.json_rows import EXACT, rounded_words
 from .sources.scanning import scan
@@ -976,4 +976,5 @@ def _naming(side: Side, options: Options) -> Naming:
         options.score_columns,
         options.id_format,
         options.label_format,
+        [name for entry in options.by for name in split(entry, side.schema)],
     )

@@ -204,6 +204,7 @@ class Finder:
     Args:
         columns: the user's mapping, name in the input to canonical name.
         names: canonical names of the table; by default any.
+        slices: slice columns.
     """
 
     def __init__(
@@ -212,8 +213,10 @@ class Finder:
         side: str,
         columns: Mapping[str, str] | None = None,
         names: Container[str] | None = None,
+        slices: Container[str] = (),
     ) -> None:
         self.schema = schema
+        self.slices = slices
         self._folded = [(dtypes.folded(name), name) for name in schema]
         self.side = side
         self.mapped: dict[str, str] = {}
