@@ -215,7 +215,23 @@ def plan_job(path: str | Path, variables: Mapping[str, str] | None = None) -> Jo
     Raises:
         EvalengineError: the file or its inputs are invalid.
     """
-    return planned(load_job(path, variables))
+    loaded, _ = _opened(path, variables, nothing)
+    plan = planned(loaded)
+    _refuse_tables(plan)
+    return plan
+
+
+def _opened(
+    path: str | Path, variables: Mapping[str, str] | None, tell: Tell
+) -> tuple[LoadedJob, Lineage]:
+    """Read a job file, and refuse a target of lineage that cannot be written."""
+    loaded = load_job(path, variables)
+    _refuse_inputs(loaded, [loaded.path])
+    job, target = loaded.job, loaded.job.outputs.lineage
+    if target is not None and not target.startswith(("http://", "https://")):
+        refuse_remote(target, "outputs.lineage")
+    file = None if target is None else loaded.resolve(target)
+    return loaded, Lineage(job.outputs, file, job.name, partial(tell, job=job.name, level=WARNING))
 
 
 def planned(loaded: LoadedJob) -> JobPlan:
@@ -318,24 +334,15 @@ def run_job(
         False
     """
     started = datetime.now(UTC).isoformat()
-    loaded = load_job(path, variables)
-    _refuse_inputs(loaded, [loaded.path])
-    job, target = loaded.job, loaded.job.outputs.lineage
-    if target is not None and not target.startswith(("http://", "https://")):
-        refuse_remote(target, "outputs.lineage")
+    loaded, lineage = _opened(path, variables, tell)
+    job = loaded.job
     tell = partial(tell, job=job.name)
-    lineage = Lineage(
-        job.outputs,
-        None if target is None else loaded.resolve(target),
-        job.name,
-        partial(tell, level=WARNING),
-    )
     try:
         plan = planned(loaded)
     except EvalengineError as error:
         lineage.never_began(str(error))
         raise
-    _refuse_inputs(loaded, [file.path for files in plan.tables.files.values() for file in files])
+    _refuse_tables(plan)
     tell(
         "planned",
         run_id=plan.run_id,
@@ -374,6 +381,12 @@ def _refuse_inputs(loaded: LoadedJob, files: list[Path | str]) -> None:
         output = getattr(outputs, name)
         if output is not None:
             refuse(loaded.resolve(output), targets, f"outputs.{name}")
+
+
+def _refuse_tables(plan: JobPlan) -> None:
+    """Refuse outputs of a job that would be written into its tables."""
+    tables = plan.tables.files.values()
+    _refuse_inputs(plan.loaded, [file.path for files in tables for file in files])
 
 
 def _again(plan: JobPlan, tell: Tell, lineage: Lineage) -> JobResult:

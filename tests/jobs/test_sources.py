@@ -175,9 +175,17 @@ class TestRemote:
             ("lineage", ("lineage.jsonl", address)),
         ):
             path = write(change)
-            with refused("remote_folder", option=f"outputs.{name}"):
-                running.run_job(path)
+            for call in (plan_job, running.run_job):
+                with refused("remote_folder", option=f"outputs.{name}"):
+                    call(path)
             assert not (path.parent / "s3:").exists()
+
+    @pytest.mark.parametrize("name", ["job.toml", "tables/date=2026-11-20/predictions.parquet"])
+    def test_lineage_must_not_be_an_input(self, write: Write, name: str) -> None:
+        path = write(("lineage.jsonl", name))
+        for call in (plan_job, running.run_job):
+            with refused("input_overwritten"):
+                call(path)
 
 
 class TestRasters:
