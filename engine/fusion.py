@@ -23,7 +23,6 @@ from .ingest.infer import recognise
 from .ingest.problems import Problem, refuse
 from .ingest.shapes import SHAPES, check_ranks
 from .ingest.sources.tables import READ_FAILURES, open_source, schema_of
-from .ingest.sources.trec import as_run
 from .schemas.arrays import Array
 from .schemas.contract import Table
 from .schemas.errors import InputError, OptionError, invalid, unknown
@@ -461,7 +460,7 @@ def open_runs(
         InputError: missing columns, nulls, NaN or infinite scores, a document twice in a list, ids
             of different kinds.
     """
-    sources = [as_run(open_source(run, storage_options=storage_options)) for run in runs]
+    sources = [open_source(run, storage_options=storage_options) for run in runs]
     frames = [_checked(source, i, columns) for i, source in enumerate(sources, 1)]
     names = tuple(source.description for source in sources)
     frames = _same_kinds(frames, sources, names)

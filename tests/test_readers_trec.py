@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -190,8 +191,8 @@ def test_runs_in_the_columns_of_beir(tmp_path: Path) -> None:
         tmp_path / "run.tsv",
         tmp_path / "qrels.tsv",
     )
-    run.write_text(f"{header}q1\td1\t0.9\nq1\td2\t0.5\nq2\td3\t12\n")
-    for grades in ((1, 2), (1, 0.5)):
+    for scores, grades in itertools.product(((0.9, 0.5), (90, 50)), ((1, 2), (1, 0.5))):
+        run.write_text(f"{header}q1\td1\t{scores[0]}\nq1\td2\t{scores[1]}\nq2\td3\t12\n")
         qrels.write_text(f"{header}q1\td2\t{grades[0]}\nq2\td3\t{grades[1]}\n")
         assert ee.score(run, qrels, metrics=["MRR"]).value("MRR") == 0.75
         assert ee.convert_trec(run, qrels, out=tmp_path / f"{grades}") == {
@@ -199,13 +200,20 @@ def test_runs_in_the_columns_of_beir(tmp_path: Path) -> None:
             "qrels.parquet": 2,
         }
         assert pl.read_parquet(tmp_path / f"{grades}" / "qrels.parquet").columns[2] == "relevance"
-    qrels.write_text(f"{header}q1\td2\t1\n")
-    with refusals.refused("column_missing", side="predictions"):
-        ee.score(qrels, qrels, task="retrieval")
+        assert ee.fuse([run, run], method="combsum").height == 3
+    qrels.write_text(f"{header}q1\td2\t1\nq2\td3\t2\n")
+    codes = {sides: {one.code for one in ee.score(*sides, task="retrieval").findings}
+             for sides in itertools.product((run, qrels), repeat=2)}  # fmt: skip
+    assert codes == {
+        (run, qrels): set(),
+        (qrels, run): {"mappings_swapped"},
+        (run, run): {"same_file"},
+        (qrels, qrels): {"same_file"},
+    }
 
 
 def test_fractions_in_qrels_of_beir_change_no_names(tmp_path: Path) -> None:
-    """One night has fractions and the other has none; exchanged sides are refused."""
+    """One night has fractions and the other has none; exchanged sides are a warning."""
     nights = []
     for night, grade in enumerate((1, 0.5)):
         run, qrels = tmp_path / f"{night}.run", tmp_path / f"{night}.tsv"
@@ -218,8 +226,8 @@ def test_fractions_in_qrels_of_beir_change_no_names(tmp_path: Path) -> None:
     both = [list(files) for files in zip(*nights, strict=True)]
     assert card.metrics.equals(ee.score(*both, metrics=["nDCG"], where=where).metrics)
     run, qrels = nights[1]
-    with refusals.refused("column_missing", match="are the two tables swapped"):
-        ee.score(qrels, run, task="retrieval")
+    (one,) = ee.score(qrels, run, task="retrieval").findings
+    assert (one.code, one.severity, one.count) == ("mappings_swapped", "warning", 1)
 
 
 TABLES = [

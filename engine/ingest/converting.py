@@ -34,7 +34,6 @@ from .relabel import renamed
 from .sources.coco import plainly
 from .sources.json_files import sniff
 from .sources.tables import open_source, schema_of
-from .sources.trec import as_run
 
 # Tables of detection as COCO's JSON: ground truths with images and categories, and results.
 
@@ -565,7 +564,7 @@ def convert_trec(
     Files get temporary names, and are renamed after all are complete.
 
     Args:
-        run: a run in the format of TREC, MS MARCO (3 columns) or BEIR (JSON).
+        run: a run in the format of TREC, MS MARCO (3 columns) or BEIR (TSV or JSON).
         qrels: judgments in the format of TREC, MS MARCO, BEIR (TSV with a header) or pytrec_eval
             (JSON).
         out: folder, created if missing.
@@ -593,14 +592,13 @@ def _ranked(path: str | os.PathLike[str], required: tuple[str, ...], what: str) 
             code="wrong_format",
             format=source.format,
         )
-    source = as_run(source) if "score" in required else source
-    frame = source.frame
-    if source.format == "mapping" and "score" not in required:
+    frame, columns = source.frame, schema_of(source).keys()
+    if columns == {"query_id", "doc_id", "score"} and "score" not in required:
         frame = frame.rename({"score": required[0]})
-    elif not set(required) & schema_of(source).keys():
+    elif not set(required) & columns:
         raise ReadError(
             f"{source.description}: {what} is needed, but the file has the columns"
-            f" {', '.join(schema_of(source))}. The run comes first, then the qrels.",
+            f" {', '.join(columns)}. The run comes first, then the qrels.",
             code="wrong_format",
         )
     return frame.collect()

@@ -826,12 +826,6 @@ def open_inputs(
             room=room,
             other=opened.get(GROUND_TRUTHS),
         )
-    if PREDICTIONS in opened and opened[PREDICTIONS].format == "trec":
-        from .sources.trec import as_run
-
-        truths = opened.get(GROUND_TRUTHS)
-        if truths is None or truths.format != "trec" or "score" not in schema_of(truths):
-            opened[PREDICTIONS] = as_run(opened[PREDICTIONS])  # else the sides may be exchanged
     sources = {role: opened[role] for role in arguments}
     first = sources.get(TABLE) or sources[PREDICTIONS]
     if first.results is not None:  # a file of both sides; its notes are those of the ground truths

@@ -330,7 +330,8 @@ def same_file(sides: dict[str, Side]) -> list[Note]:
         return []
     ours, theirs = sides[PREDICTIONS], sides[GROUND_TRUTHS]
     files = ours.source.files
-    if not files or files != theirs.source.files or ours.source.format not in _SCANNED:
+    formats = (*_SCANNED, "trec", "mapping")
+    if not files or files != theirs.source.files or ours.source.format not in formats:
         return []
     columns = [
         {name for expr in side.naming.exprs.values() for name in expr.meta.root_names()}

@@ -80,10 +80,11 @@ def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Columns | 
     signals = set()
     if unread and not {ours.source.format, theirs.source.format} <= _NAMING:
         signals.add("unread_on_both")
-    if ours.source.format == theirs.source.format == "mapping":
-        signals.add("mappings")
     task, names = ours.table.task, {*map(folded, ours.schema)}
     if task == "retrieval":
+        formats = {ours.source.format, theirs.source.format}
+        if formats <= {"mapping", "trec"} and "score" in ours.schema.keys() & theirs.schema.keys():
+            signals.add("unlabelled_sides")
         if "relevance" not in theirs.naming.exprs and len(theirs.schema) > len(theirs.naming.exprs):
             signals.add("no_relevance")
         if "score" in ours.naming.exprs and not names.isdisjoint((RANK.name, *RANK.aliases)):
@@ -309,20 +310,33 @@ def _describe_differing(facts: Facts) -> str:
 
 
 def _exchanged(evidence: Columns) -> Iterator[Facts]:
-    """Mappings of judgments with fractions or high numbers, and of a run with a few grades only."""
-    ours, theirs = (
-        evidence.ready.sides[role].source.frame.select("score").drop_nulls().collect()["score"]
-        for role in (PREDICTIONS, GROUND_TRUTHS)
-    )
-    if not len(ours) or ours.n_unique() > _GRADES or not (ours == ours.round()).all():
+    """Judgments with fractions or high numbers, and a run with a few grades only; or two runs.
+
+    Mappings and files with BEIR's header do not state their side.
+    """
+    sides = evidence.ready.sides
+    frames = [sides[role].source.frame for role in (PREDICTIONS, GROUND_TRUTHS)]
+    theirs = frames[1].select("score").drop_nulls().collect()["score"]
+    if not {"rank", "run_id"}.isdisjoint(sides[GROUND_TRUTHS].schema):  # only in TREC's runs
+        yield Facts(severity=WARNING, count=len(theirs))
         return
     odd = int(((theirs != theirs.round()) | (theirs.abs() > _HIGHEST)).sum())
+    if 2 * odd <= len(theirs):
+        return
+    ours = frames[0].select("score").drop_nulls().collect()["score"]
+    if not len(ours) or ours.n_unique() > _GRADES or not (ours == ours.round()).all():
+        return
     grades = bool(ours.is_between(-1, _GRADES).all())
-    if 2 * odd > len(theirs) and (grades or not (theirs == theirs.round()).all()):
+    if grades or not (theirs == theirs.round()).all():
         yield Facts(severity=WARNING, count=odd, of=len(theirs))
 
 
 def _describe_exchanged(facts: Facts) -> str:
+    if facts.of is None:
+        return (
+            "the ground truths are a TREC run, whose scores count as relevance: are the two sides"
+            " swapped? The predictions come first."
+        )
     return (
         f"{facts.count:,} of {facts.of:,} judgments are fractions or above {_HIGHEST}, as scores of"
         " a run are, and the predictions are a few whole numbers, as judgments are: are the two"
@@ -511,7 +525,7 @@ _GRADES = 6  # distinct whole numbers at most that judgments are
 
 RULES: tuple[Rule[Columns], ...] = (
     Rule("unread_columns_differ", {"unread_on_both"}, _differing, _describe_differing),
-    Rule("mappings_swapped", {"mappings"}, _exchanged, _describe_exchanged),
+    Rule("mappings_swapped", {"unlabelled_sides"}, _exchanged, _describe_exchanged),
     Rule("relevance_unread", {"no_relevance"}, _without_relevance, _describe_without_relevance),
     Rule("scores_against_ranks", {"score_and_rank"}, _against_ranks, _describe_against_ranks),
     Rule("arguments_unread", {"input"}, _inputs, _describe_inputs),

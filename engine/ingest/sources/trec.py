@@ -85,7 +85,7 @@ RUN = Layout("TREC run", (_QUERY, _Q0, _DOCUMENT, _EXTRA_RANK, _SCORE, _TAG))
 UNTAGGED_RUN = Layout("TREC run without tag", (_QUERY, _Q0, _DOCUMENT, _EXTRA_RANK, _SCORE))
 QRELS = Layout("TREC qrels", (_QUERY, Field("iteration", None), _DOCUMENT, _RELEVANCE))
 MARCO_RUN = Layout("MS MARCO run", (_QUERY, _DOCUMENT, _RANK))
-BEIR_QRELS = Layout("BEIR qrels", (_QUERY, _DOCUMENT, _RELEVANCE), header=True)
+BEIR = Layout("BEIR run or qrels", (_QUERY, _DOCUMENT, _SCORE), header=True)
 
 _BY_COUNT = {6: RUN, 5: UNTAGGED_RUN, 4: QRELS}
 _BEIR_HEADER = ["query-id", "corpus-id", "score"]
@@ -110,7 +110,7 @@ def layout_of(head: bytes, *, named: bool = False) -> Layout | None:
     if not named and lines and lines[0] != line and len(lines[0].split()) == len(fields):
         return None  # names of columns behind a hash
     if [field.casefold() for field in fields] == _BEIR_HEADER:
-        return BEIR_QRELS
+        return BEIR
     if not named and fields == [str(i) for i in range(len(fields))]:
         return None
     if len(fields) == len(MARCO_RUN.fields):
@@ -171,7 +171,8 @@ def open_trec(files: list[str], description: str) -> Source:
     """Open runs or qrels as one source; read immediately, so that errors name the line.
 
     Columns: ``query_id``, ``doc_id`` (String) and, depending on the layout, ``rank`` (Int64),
-    ``score`` (Float64), ``run_id`` (String) or ``relevance`` (Float64). Ranks that are not whole
+    ``score`` (Float64), ``run_id`` (String) or ``relevance`` (Float64). The side of a file with
+    BEIR's header decides if its ``score`` is relevance. Ranks that are not whole
     numbers are dropped with a note if there are scores, which define the order. The run's tag in
     the first line is also a fact of the source. Lines that begin with ``#`` and fields after the
     tag are ignored, with a note if they look like rows.
@@ -209,18 +210,6 @@ def open_trec(files: list[str], description: str) -> Source:
     if "run_id" in frame.columns and frame.height:
         facts["run_id"] = str(frame["run_id"][0])
     return Source(frame.lazy(), description, "trec", tuple(files), notes=tuple(notes), facts=facts)
-
-
-def as_run(source: Source) -> Source:
-    """Rename the last column of predictions with BEIR's header to ``score`` if one is not whole."""
-    if source.format != "trec" or "relevance" not in source.frame.collect_schema():
-        return source
-    whole = pl.col("relevance") % 1 == 0
-    if source.frame.select(whole.all()).collect().item():
-        return source
-    if any(_layout(file, _bytes(file)[:_HEAD]) is not BEIR_QRELS for file in source.files):
-        return source
-    return msgspec.structs.replace(source, frame=source.frame.rename({"relevance": "score"}))
 
 
 def _bytes(file: str) -> bytes:
