@@ -241,6 +241,29 @@ def test_repeated_spans_count_once() -> None:
     assert {one.code: one.count for one in card.findings}["repeated_spans"] == 2
 
 
+def test_repeated_spans_of_which_one_is_ignored_count_in_any_order() -> None:
+    found = pl.DataFrame({"datum_id": [0], "label_value": ["a"], "start": [0], "end": [2]})
+    truth = pl.concat([found, found]).with_columns(ignore=pl.Series([1, 0]))
+    for side in (truth, truth.reverse()):
+        card = ee.score(found, side, metrics=["Recall"])
+        (row,) = card.metrics.filter(average="micro").iter_rows(named=True)
+        assert (row["value"], row["support"]) == (1.0, 1)
+
+
+def test_seqeval_does_not_read_scores() -> None:
+    """Repeated and empty spans count alike with and without scores; the highest is cut."""
+    truth = pl.DataFrame(
+        {"datum_id": [0, 0], "label_value": ["a", "a"], "start": [3, 5], "end": [3, 6]}
+    )
+    found = pl.concat([truth, truth]).with_columns(score=pl.Series([0.2, 0.9, 0.8, 0.1]))
+    for side in (found.drop("score"), found, found.reverse()):
+        card = ee.score(side, truth, task="spans", dialect="seqeval")
+        assert card.value("F1", average="micro") == 1.0
+        assert {one.code: one.count for one in card.findings}["repeated_spans"] == 2
+    cut = ee.score(found, truth, dialect="seqeval", score_thresholds=[0.5], metrics=["F1"])
+    assert cut.value("F1", average="micro") == 1.0
+
+
 def test_an_empty_side() -> None:
     truth = pl.DataFrame({"datum_id": [0], "label_value": ["a"], "start": [3], "end": [5]})
     for ours, theirs in ((truth.clear(), truth), (truth, truth.clear())):

@@ -245,3 +245,14 @@ def test_an_unread_ignore_column_is_noted(dialect: str, read: bool) -> None:
     predictions = truth.drop("ignore").with_columns(score=pl.Series([0.5, 0.6]))
     card = ee.score(predictions, truth, dialect=dialect)
     assert [one.count for one in card.findings if one.code == "ignore_unread"] == [1] * (not read)
+
+
+def test_events_of_no_length_keep_their_ends() -> None:
+    """A difference of ends that exceeds the collar by one bit is too much, as in sed_eval."""
+    truth = pl.DataFrame(
+        {"datum_id": [0], "label_value": ["a"], "start": [2.4], "end": [2.5000000000000004]}
+    )
+    found = truth.with_columns(start=pl.lit(2.0), end=pl.lit(2.0))
+    for predictions in (found, found.with_columns(score=pl.lit(0.5))):
+        card = ee.score(predictions, truth, dialect="sed", collar=0.5, percentage_of_length=0)
+        assert card.value("F1", average="micro") == 0.0

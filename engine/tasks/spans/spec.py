@@ -43,25 +43,29 @@ def boxed(frames: Frames, settings: Settings) -> bool:
     Without scores, all get the same. Empty spans that are compared for equality become as short as
     floats allow, so that they equal themselves.
     """
+    rules = settings.rules
     scored = "score" in frames.predictions.columns
+    ranked = scored and not rules.harmonic
     _note_values(frames, settings)
     frames.heights = frames.heights or (frames.predictions.height, frames.ground_truths.height)
     for side in (PREDICTIONS, GROUND_TRUTHS):
         frame = getattr(frames, side)
         if "start" not in frame.columns:
             continue
-        if settings.rules.merged and not scored and _may_repeat(frame):
-            key = ["datum_id", "label_key", "label_value", *_SPAN]
-            first = frame.select(
-                pl.struct(name for name in key if name in frame.columns).is_first_distinct()
-            ).to_series()
+        if rules.merged and not ranked and _may_repeat(frame):
+            key = ["datum_id", "label_key", "label_value", *_SPAN, *["ignore"] * rules.ignore]
+            key = [name for name in key if name in frame.columns]
+            distinct = pl.struct(key).is_first_distinct()
+            if "score" in frame.columns:  # the highest, whatever the order of the rows
+                distinct = (pl.int_range(pl.len()) == pl.col("score").arg_max()).over(key)
+            first = frame.select(distinct).to_series()
             words = "span", "spans", "that repeat another skipped"
             keep_rows(frames, side, first, "repeated_spans", words)
             frame = getattr(frames, side)
         start, end = (pl.col(name).cast(pl.Float64) for name in _SPAN)
         if settings.span_ends == "inclusive":
             end = end + 1.0
-        elif settings.rules.equal and not scored:
+        elif rules.equal and not rules.events and not ranked:
             after = np.nextafter(frame["start"].cast(pl.Float64).to_numpy(), np.inf)
             end = pl.when(end > start).then(end).otherwise(pl.Series(after))
         score_column = [] if scored or side == GROUND_TRUTHS else [pl.lit(1.0).alias("score")]
