@@ -586,7 +586,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     nulls: Annotated[str | None, Option(TEXTS, TEXT, "refuse", ("refuse", "skip", "empty"))] = None
     huber_delta: Annotated[float | None, Option(NUMBERS, REGRESSION, 1.0, POSITIVE)] = None
     tweedie_power: Annotated[float | None, Option(NUMBERS, REGRESSION, 1.5, FINITE)] = None
-    quantile: Annotated[float | None, Option(NUMBERS, REGRESSION, 0.5, INSIDE)] = None
+    quantile: Annotated[float | None, Option(NUMBERS, REGRESSION, 0.5, SHARE)] = None
     interval_level: Annotated[float | None, Option(NUMBERS, REGRESSION, 0.9, INSIDE)] = None
     n_features: Annotated[int | None, Option(NUMBERS, REGRESSION, accepts=FROM_0)] = None
     training: Annotated[Any, Option(FORECASTS, REGRESSION)] = None

@@ -92,12 +92,14 @@ def column(name: str, values: Any) -> Column:
 
 
 def _series(name: str, values: Any) -> pl.Series:
+    if isinstance(values, pl.DataFrame) and values.width == 1:
+        values = values.to_series()
     if isinstance(values, pl.Series):
         return values
     if isinstance(values, (pl.DataFrame, str, bytes, dict)):
         raise InputError(f"{name}: one column of labels is needed, not a {type(values).__name__}.")
     if "pandas" in type(values).__module__ and getattr(values, "ndim", 2) == 1:
-        return pl.Series(values)
+        return pl.Series(sys.modules["pandas"].Series(values))  # of arrays, too
     array = np.asarray(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]

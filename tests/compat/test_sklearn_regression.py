@@ -88,6 +88,10 @@ def test_edges() -> None:
     true, predicted, _ = data(1, None)
     same("mean_pinball_loss", true, predicted, alpha=0.9)
     same("d2_pinball_score", true, predicted, alpha=0.1)
+    for alpha in (0, 1):
+        same("mean_pinball_loss", true, predicted, alpha=alpha)
+        for side in (predicted, true, true - 1, true + 1):
+            same("d2_pinball_score", true, side, alpha=alpha)
     same("r2_score", [1, 1, 1], [1, 1, 1])
     same("r2_score", [1, 1, 1], [1, 2, 1])
     same("r2_score", [1], [2])

@@ -126,6 +126,8 @@ def test_undefined_numbers_have_a_reason() -> None:
     assert "target is constant" in value_and_reason([1.5, 1.5], [2.5, 1.0], "R2")[1]
     assert value_and_reason([1.5, 1.5], [2.5, 1.0], "R2", dialect="sklearn") == (0.0, None)
     assert value_and_reason([0.1] * 3, [0.1] * 3, "R2", dialect="sklearn") == (1.0, None)
+    reason = "the least and the largest target have no loss as quantiles 0 and 1"
+    assert value_and_reason([1.5, 2.5], [2.5, 1.0], "D2Pinball", quantile=0) == (None, reason)
     assert value_and_reason([0.0, 1.5], [2.5, 1.0], "MAPE") == (None, "a target is 0")
     assert value_and_reason([0.0, 0.0], [2.5, 1.0], "WAPE") == (None, "all targets are 0")
     assert "constant" in value_and_reason([1.0, 2.0], [3.0, 3.0], "Pearson")[1]

@@ -161,7 +161,7 @@ class Sides:
         truth: int32 [n], codes of true labels.
         predicted: int32 [n], codes of predicted labels.
         weight: float64 [n], or None.
-        kind: original type of the labels: bool, float, int or str.
+        kind: type of the labels in a report: bool, float, int or str.
         whole: True if counts are integers: no weights, or only integer weights.
         several: whether a row may have several labels.
     """
@@ -174,9 +174,10 @@ class Sides:
         first, second = names.split()
         truth, predicted = column(first, y_true), column(second, y_pred)
         check_same_kind({first: truth.values, second: predicted.values})
-        kinds = {truth.kind, predicted.kind}
-        self.kind = kinds.pop() if len(kinds) == 1 else float if float in kinds else int
         self.values, (self.truth, self.predicted) = encode([truth.values, predicted.values])
+        self.kind, kinds = truth.kind, {truth.kind, predicted.kind}
+        if len(kinds) > 1 and not np.isin(self.predicted, self.truth).all():
+            self.kind = float if float in kinds else int
         self.weight = weights(sample_weight, self.truth.size).get("weight")
         self.whole = sample_weight is None or np.asarray(sample_weight).dtype.kind in "iub"
 
@@ -186,10 +187,10 @@ class Sides:
         return self.values.to_list()
 
     def subset(self, labels: Any) -> list[Any]:
-        """Return the requested labels, or all, in the table's type.
+        """Return the requested labels, which may repeat, or all, in the table's type.
 
         Raises:
-            InputError: none, a duplicate, or another type.
+            InputError: none, or another type.
         """
         if labels is None:
             return self.present
@@ -197,7 +198,13 @@ class Sides:
         check_same_kind({"labels": requested})
         if requested.dtype != self.values.dtype:
             raise InputError(f"labels are {requested.dtype}, y_true {self.values.dtype}.")
-        return _once(requested)
+        return requested.to_list()
+
+    def columns_of(self, labels: Sequence[Any]) -> Sets:
+        """Return both sides as indicator matrices with a column per label, which may repeat."""
+        code = {label: i for i, label in enumerate(self.present)}
+        codes = np.array([code.get(label, -1) for label in labels])
+        return Sets(self.truth[:, None] == codes, self.predicted[:, None] == codes, self.weight)
 
     def places(self, requested: Sequence[Any]) -> tuple[Array, Array]:
         """Place of every true and predicted label among labels, int64 [n]; -1 for others."""
@@ -269,7 +276,7 @@ class Sets(Sides):
     def subset(self, labels: Any) -> list[Any]:
         if labels is None:
             return self.present
-        requested = _once(column("labels", labels).values)
+        requested = column("labels", labels).values.to_list()
         strange = [one for one in requested if one not in self.present]
         if strange:
             raise InputError(
@@ -279,6 +286,9 @@ class Sets(Sides):
                 value=strange,
             )
         return requested
+
+    def columns_of(self, labels: Sequence[Any]) -> Sets:
+        return Sets(self.truth[:, labels], self.predicted[:, labels], self.weight)
 
     def answers(
         self, metrics: Sequence[str], labels: Sequence[Any] | None = None, **options: Any
@@ -296,12 +306,6 @@ class Sets(Sides):
             "declared": declared,
         }
         return Answers(metrics, pl.Series(sorted_labels), truth, **fields, **options)
-
-
-def _once(labels: pl.Series) -> list[Any]:
-    if labels.n_unique() != len(labels):
-        raise InputError("labels: each may appear once.", code="repeated_names", option="labels")
-    return labels.to_list()
 
 
 def sides(y_true: Any, y_pred: Any, sample_weight: Any = None) -> Sides:
@@ -485,7 +489,7 @@ def multilabel_confusion_matrix(
         raise OptionError("samplewise=True is not supported.")
     both = sides(y_true, y_pred, sample_weight)
     requested = both.subset(labels)
-    answers = both.answers(["Counts"], requested)
+    answers = both.answers(["Counts"], list(dict.fromkeys(requested)))
     names, of, values = map(answers.column, ("statistic", "label_value", "value"))
     counts = {(name, label): n for name, label, n in zip(names, of, values, strict=True)}
     cells = [[counts[name, label] for name in ("tn", "fp", "fn", "tp")] for label in requested]
@@ -509,6 +513,9 @@ class _Ratios:
             chosen("zero_division", zero_division, ("warn",))
         elif not (zero_division in (0, 1) or np.isnan(zero_division)):
             raise invalid("zero_division", zero_division, "write 0, 1, NaN or 'warn'.")
+        self.dtype = both.dtype
+        if len(set(labels)) < len(labels):
+            both, labels = both.columns_of(labels), [*range(len(labels))]
         warn = zero_division == "warn"
         fill = math.nan if warn else float(zero_division)
         self._read(both.answers(metrics, labels, zero_division=fill))
@@ -523,7 +530,7 @@ class _Ratios:
                 if (average is not None or label in set(labels))
                 and value != self.values[metric, average, label]
             }
-        self.requested, self.dtype = labels, both.dtype
+        self.requested = labels
 
     def _read(self, answers: Answers) -> None:
         columns = ("metric", "average", "label_value", "value", "support")
@@ -715,7 +722,8 @@ def classification_report(
     """Precision, recall, F1 and support of each label and averaged, as text or as a dict."""
     both = sides(y_true, y_pred, sample_weight)
     requested = both.subset(labels)
-    names = [str(both.kind(one)) for one in requested] if target_names is None else [*target_names]
+    shown = [*map(both.kind, requested)] if labels is None else np.asarray(labels).tolist()
+    names = [*map(str, shown)] if target_names is None else [*target_names]
     if len(names) != len(requested):
         message = f"target_names has {len(names)} names for {len(requested)} labels."
         if labels is None:

@@ -231,7 +231,7 @@ def _of_labels(answers: Answers, n_labels: int, message: str) -> Array:
 
 
 def _binary_area(truth: _Truth, scores: Array, sample_weight: Any, max_fpr: float | None) -> float:
-    if scores.ndim != 1:
+    if scores.ndim != 1 and len(truth.classes) == 2:
         raise InputError(f"y_score has the shape {scores.shape}, but y_true two labels: give one.")
     if max_fpr is not None and not 0 < max_fpr <= 1:
         raise invalid("max_fpr", max_fpr, "write a number above 0, up to 1.")
@@ -263,7 +263,7 @@ def average_precision_score(
         message = "no row has any label: average precision is 0."
         result = _of_sets(several, scores, sample_weight, average, ("AP", "mAP"), message)
         return result if average is None else np.nan_to_num(result).item()
-    chosen("average", average, ("macro", "micro", "weighted", None))
+    chosen("average", average, ("macro", "micro", "weighted", "samples", None))
     truth = _Truth(y_true, len(scores))
     if len(truth.classes) <= 2:
         if scores.ndim != 1:
@@ -279,6 +279,9 @@ def average_precision_score(
         raise OptionError("pos_label: with more than two labels each is positive in turn.")
     classes = truth.among(None, 1 if scores.ndim == 1 else scores.shape[1])
     sides = (truth, scores, classes, sample_weight)
+    if average == "samples":
+        one_hot = np.eye(len(classes), dtype=np.int64)[truth.codes]
+        return average_precision_score(one_hot, scores, average=average, sample_weight=sample_weight)
     if average is None:
         return _of_labels(_several("AP", *sides), len(classes), "AP is undefined.")
     result = _several("mAP", *sides, average=average)
@@ -612,5 +615,9 @@ def dcg_score(
     """Mean over rows of DCG of the columns' gains in ``y_true`` in the order of ``y_score``."""
     if not log_base > 0 or log_base == 1:
         raise invalid("log_base", log_base, "write a base above 0 other than 1.")
-    mean = _gains("DCG", y_true, y_score, k, sample_weight, ignore_ties=ignore_ties)
+    gains = numbers("y_true", y_true, dims=(2,))
+    arguments = y_score, k, sample_weight
+    mean = _gains("DCG", np.maximum(gains, 0), *arguments, ignore_ties=ignore_ties)
+    if (gains < 0).any():  # DCG is linear in gains
+        mean -= _gains("DCG", np.maximum(-gains, 0), *arguments, ignore_ties=ignore_ties)
     return mean * math.log(log_base) / math.log(2)

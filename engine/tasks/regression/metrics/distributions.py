@@ -302,6 +302,7 @@ _RANKS_METRICS = (
 # Deviances of exponential families, and shares of them explained.
 
 _OUTSIDE = "a target or prediction is outside the support of the distribution"
+_EXTREME = "the least and the largest target have no loss as quantiles 0 and 1"
 
 
 def unit_deviance(target: Array, mean: Array, power: float) -> Array:
@@ -383,7 +384,8 @@ def _d2_around(level_of: Any, left_of: Any, factor: int = 1) -> Any:
             return weighted_sum(quantile_loss(rows.target, quantile, level) * factor, weight)
 
         total = as_they_are(_flat(view, view.by_cell(around)))
-        return cells(view, *share_explained(view, left_of(view, settings), total, settings))
+        value, why = share_explained(view, left_of(view, settings), total, settings)
+        return cells(view, value, why if 0 < level < 1 else np.where(view.rows > 1, _EXTREME, why))
 
     return compute
 
