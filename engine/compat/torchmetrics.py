@@ -141,6 +141,8 @@ class _Classification(Metric):
 
     hard: ClassVar[bool] = True
     """True if predictions are labels, False if scores."""
+    all_decide: ClassVar[bool] = False
+    """Whether ignored rows also decide if a batch has logits, as in torchmetrics."""
 
     def __init__(
         self,
@@ -198,7 +200,7 @@ class _Classification(Metric):
             if wide
             else predicted.reshape(-1)
         )
-        truth = truth.reshape(-1)
+        truth, batch = truth.reshape(-1), predicted
         if self.ignore_index is not None:
             included = truth != self.ignore_index
             truth, predicted = truth[included], predicted[included]
@@ -212,7 +214,8 @@ class _Classification(Metric):
                     option="preds",
                     count=broken,
                 )
-            raw, predicted = predicted, _probabilities(predicted)
+            deciding = batch if self.all_decide else predicted
+            raw, predicted = predicted, _probabilities(predicted, deciding)
         else:
             self._within("preds", predicted)
         if not scores and not self.hard:
@@ -241,6 +244,10 @@ class _Classification(Metric):
                 option=name,
                 count=len(strange),
             )
+
+    def _empty(self) -> bool:
+        """Whether all rows were ignored."""
+        return not self._table("rows").height
 
     def _card(self, *metrics: str, **options: Any) -> Scorecard:
         table = self._table("rows")
@@ -273,9 +280,9 @@ def _float(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _probabilities(scores: Array) -> Array:
-    """Scores as they are within 0 to 1, logits turned otherwise, as torchmetrics does by batch."""
-    if not scores.size or (scores.min() >= 0 and scores.max() <= 1):
+def _probabilities(scores: Array, deciding: Array) -> Array:
+    """Convert logits to probabilities, unless the deciding scores are all within 0 to 1."""
+    if not scores.size or (deciding.min() >= 0 and deciding.max() <= 1):
         return scores
     if scores.ndim == 1:
         return 1 / (1 + np.exp(-scores))
@@ -286,6 +293,7 @@ def _probabilities(scores: Array) -> Array:
 class _Ratio(_Classification):
     """A ratio of counts, of the positive class or of an average of classes."""
 
+    all_decide = True
     metric: ClassVar[str]
     micro: ClassVar[str | None] = None
 
@@ -316,6 +324,11 @@ class _Ratio(_Classification):
 
     def compute(self) -> Any:
         """The value of all batches since the last reset."""
+        if self._empty():
+            if self.task == "binary" or self.average == "micro":
+                return result(self.zero_division)
+            each = np.full(self.n_labels, self.zero_division)
+            return result(each if self.average in (None, "none") else 0.0)
         if self.micro is not None and (self.task == "binary" or self.average == "micro"):
             return result(_float(self._card(self.micro).value(self.micro)))
         name, fill = self.metric, self.zero_division
@@ -408,6 +421,12 @@ class AUROC(_Area):
         self.max_fpr = None if max_fpr == 1 else max_fpr
         super().__init__(task, *args, **kwargs)
 
+    def update(self, preds: Any, target: Any) -> None:
+        """Add a batch of scores; integers of one positive class are scores."""
+        scores = array("preds", preds)
+        whole = self.task == "binary" and scores.dtype.kind != "f"
+        super().update(scores.astype(np.float32) if whole else scores, target)
+
     def compute(self) -> Any:
         """The value of all batches since the last reset."""
         if self.max_fpr is None:
@@ -445,7 +464,9 @@ class ConfusionMatrix(_Classification):
 
         table, labels = self._table("rows"), list(range(self.n_labels))
         rows = table["actual"], table["predicted"]
-        matrix = confusion_matrix(*rows, labels=labels, normalize=self.normalize)
+        matrix = np.zeros((self.n_labels, self.n_labels), np.int64)
+        if not self._empty():
+            matrix = confusion_matrix(*rows, labels=labels, normalize=self.normalize)
         return result(matrix, "int64" if self.normalize is None else "float32")
 
 
@@ -469,6 +490,8 @@ class CohenKappa(_Classification):
     def compute(self) -> Any:
         """Compute the value over all batches since the last reset; NaN if undefined."""
         name = f"CohenKappa{self.weights}"
+        if self._empty():
+            return result(math.nan)
         return result(_float(self._card(name).value(name)))
 
 
@@ -493,6 +516,8 @@ class MatthewsCorrCoef(_Classification):
 
     def compute(self) -> Any:
         """The value of all batches since the last reset."""
+        if self._empty():
+            return result(0.0)
         correlation = _float(self._card("MCC").value("MCC"))
         if self.n_labels == 2:
             rows = self._table("rows")
@@ -545,6 +570,8 @@ class CalibrationError(_Classification):
 
     def compute(self) -> Any:
         """The value of all batches since the last reset."""
+        if self._empty():
+            return result(math.nan if self.name == "ECE" else 0.0)
         error = _float(self._card(self.name, n_bins=self.n_bins).value(self.name))
         rows = self._table("rows")
         actual = rows["actual"].to_numpy()

@@ -160,6 +160,47 @@ def test_more_dimensions_and_ignored_rows() -> None:
     assert in_batches(metric, scores, target) == pytest.approx(right)
 
 
+@pytest.mark.parametrize(
+    ("make", "value"),
+    [
+        (lambda **more: tm.Accuracy("binary", **more), 0.0),
+        (lambda **more: tm.Precision("binary", zero_division=1, **more), 1.0),
+        (lambda **more: tm.F1Score("multiclass", num_classes=3, zero_division=1, **more), 1.0),
+        (
+            lambda **more: tm.F1Score(
+                "multiclass", num_classes=3, zero_division=1, average="macro", **more
+            ),
+            0.0,
+        ),
+        (
+            lambda **more: tm.Recall(
+                "multiclass", num_classes=3, zero_division=1, average="none", **more
+            ),
+            [1.0] * 3,
+        ),
+        (lambda **more: tm.ConfusionMatrix("binary", **more), [[0, 0], [0, 0]]),
+        (lambda **more: tm.CohenKappa("binary", **more), math.nan),
+        (lambda **more: tm.MatthewsCorrCoef("binary", **more), 0.0),
+        (lambda **more: tm.CalibrationError("binary", **more), math.nan),
+        (lambda **more: tm.CalibrationError("binary", norm="max", **more), 0.0),
+    ],
+)
+def test_all_rows_are_ignored(make: Any, value: Any) -> None:
+    """Values of torchmetrics 1.9."""
+    metric = make(ignore_index=-1)
+    wide = metric.task == "multiclass"
+    scores = np.full((2, 3), 1 / 3) if wide else np.array([0.2, 0.7])
+    np.testing.assert_equal(in_batches(metric, scores, [-1, -1]), np.array(value))
+
+
+def test_ignored_rows_decide_on_logits() -> None:
+    """Only in ratios, as in torchmetrics 1.9: the sigmoid of 0.4 is above 0.5."""
+    inputs = [3.0, 0.4], [-1, 1]
+    assert in_batches(tm.Accuracy("binary", ignore_index=-1), *inputs, 1) == 1.0
+    matrix = in_batches(tm.ConfusionMatrix("binary", ignore_index=-1), *inputs, 1)
+    assert matrix.tolist() == [[0, 0], [1, 0]]
+
+
 def test_calls_merging_and_reset() -> None:
     metric, other = tm.Accuracy("binary"), tm.Accuracy("binary")
     assert metric([1, 1], [1, 0]) == 0.5
@@ -175,6 +216,7 @@ def test_calls_merging_and_reset() -> None:
 
 def test_undefined_values() -> None:
     assert in_batches(tm.AUROC("binary"), [0.1, 0.2], [1, 1]) == 0.0
+    assert in_batches(tm.AUROC("binary"), [0, 1, 1], [0, 1, 0]) == 0.75
     assert math.isnan(in_batches(tm.CohenKappa("binary"), [1, 1], [1, 1]))
     assert in_batches(tm.Precision("binary"), [0, 0], [1, 0]) == 0.0
 
@@ -218,7 +260,7 @@ def test_undefined_values() -> None:
             lambda: tm.Accuracy("binary").update([1, 0], [1, 2]),
             {"code": "unknown_label", "option": "target", "count": 1},
         ),
-        (lambda: tm.AUROC("binary").update([1, 0], [1, 0]), {"code": "scores_missing"}),
+        (lambda: tm.AveragePrecision("binary").update([1, 0], [1, 0]), {"code": "scores_missing"}),
     ],
 )
 def test_refused(make: Any, message: dict[str, Any]) -> None:
