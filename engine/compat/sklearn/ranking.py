@@ -280,8 +280,9 @@ def average_precision_score(
     classes = truth.among(None, 1 if scores.ndim == 1 else scores.shape[1])
     sides = (truth, scores, classes, sample_weight)
     if average == "samples":
-        one_hot = np.eye(len(classes), dtype=np.int64)[truth.codes]
-        return average_precision_score(one_hot, scores, average=average, sample_weight=sample_weight)
+        one_hot = np.eye(len(classes), dtype=bool)[truth.codes]
+        message = "average precision is undefined."
+        return _of_sets(one_hot, scores, sample_weight, average, ("AP", "mAP"), message)
     if average is None:
         return _of_labels(_several("AP", *sides), len(classes), "AP is undefined.")
     result = _several("mAP", *sides, average=average)
