@@ -646,6 +646,14 @@ def _page(result: Result) -> Paged:
     return with_distribution(page, result.frames)
 
 
+def _exports(result: Result) -> dict[str, Callable[[Any], Any]]:
+    """Return the exporters; of a run in bounded memory they read the tally if it is in memory."""
+    plan, tallied, view = result.plan, result.tallied, result.view
+    if view is None and tallied is not None:
+        view = plan.does.view(tallied.tallies, plan.settings, threads=tallied.threads)
+    return makers(plan.task, plan.dialect.name, None if view is None else (view, plan.settings))
+
+
 def _card(
     result: Result, options: Options, messages: Messages, run: Opened | None = None
 ) -> Scorecard:
@@ -658,7 +666,6 @@ def _card(
         source = None if run is None else run.inputs.sources.get(name)
         if source is not None and source.files and source.files != (source.description,):
             files[title] = len(source.files)  # given as more than the name of one file
-    view = None if result.view is None else (result.view, plan.settings)
     tables = None if run is None else run.tables
     return Scorecard(
         tallied=result.tallied,
@@ -673,7 +680,7 @@ def _card(
         notes=messages.notes,
         warnings=messages.warnings,
         findings=messages.findings,
-        exports=partial(makers, plan.task, plan.dialect.name, view),
+        exports=partial(_exports, result),
         read={**read, "datums": result.n_datums},
         files=files,
         directions={

@@ -19,7 +19,7 @@ class Export(NamedTuple):
         dialects: supported dialects; empty for all.
         needs: required tallies, whatever the metrics.
         live: ``module:function`` of a view and settings, for data that frames do not contain; used
-            if the run is in memory.
+            if the tally is in memory.
     """
 
     target: str
@@ -63,7 +63,7 @@ def makers(
     """Return the exporters of a task and dialect, by name, not yet imported.
 
     Args:
-        run: view of the whole set and settings, if the run is in memory.
+        run: view of the whole set and settings, if the tally is in memory.
     """
     return {
         name: _later(export.target)

@@ -24,6 +24,7 @@ from ..atomic import fresh_name
 from ..executors.pools import Pool
 from ..ingest import both_sides, recognise
 from ..ingest.collecting import Prepared, rows_of
+from ..ingest.dtypes import fit_integers
 from ..ingest.files import Source
 from ..ingest.ids import dealt
 from ..ingest.problems import Note
@@ -777,6 +778,9 @@ def split(
         labels = _read(ready, LABELS, rows_of(LABELS, declared, ready.where, ready.plan))
     if labels is not None and pairs:
         pairs[LABELS] = both_sides.label_pairs(labels)
+    fitted = {side: fit_integers(frame) for side, frame in pairs.items()}
+    if all(pl.UInt64 not in frame.dtypes for frame in fitted.values()):
+        pairs = fitted  # as in memory; all sides, since Polars has no integers for both kinds
     before = {
         role: (0, *accumulate(one.rows for one in parts[:-1])) for role, parts in summaries.items()
     }

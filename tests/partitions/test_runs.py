@@ -15,6 +15,7 @@ import pytest
 from merging import parts
 from merging.parts import Case
 from merging.test_parts import CASES, every_case
+from numpy.testing import assert_array_equal
 from partitions.cases import WIDE, boxes, in_buckets, same_as_in_memory, write_sides
 from refusals import refused
 
@@ -176,6 +177,27 @@ def test_a_condition_and_a_label_map_apply_in_buckets(
     same_as_in_memory(Case((predictions, truths), options), "detection", tmp_path)
 
 
+@pytest.mark.parametrize("where", ["xmin > 0", "xmin < -9"])
+def test_buckets_have_the_arrays_of_coco_also_without_rows(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch, WIDE)
+    case = Case(boxes(), {"where": where, "dialect": "coco"})
+    ours = same_as_in_memory(case, "detection", tmp_path).to_coco()
+    theirs = ee.score(*case.sides, **case.options).to_coco()
+    assert ours["stats"] == theirs["stats"]
+    assert len(ours["stats"]) == 12
+    for name in ("precision", "recall", "scores"):
+        assert_array_equal(ours[name], theirs[name])
+
+
+def test_preferences_without_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch)
+    case = CASES["preferences"][1](3)
+    where = {**case.options, "where": f"{case.datum} IS NULL"}
+    same_as_in_memory(replace(case, options=where), "preferences", tmp_path)
+
+
 def test_a_label_map_unifies_numbers_and_names_in_buckets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,6 +219,11 @@ def test_ids_of_different_dtypes_match(tmp_path: Path, monkeypatch: pytest.Monke
     predictions, truths = boxes()
     case = Case((predictions.cast({"datum_id": pl.UInt32}), truths), {"metrics": ["mAP"]})
     same_as_in_memory(case, "detection", tmp_path)
+    for large in (4, 2**63):  # of UInt64 only if one needs it
+        labels = pl.col("label_value").cast(pl.UInt64).replace(4, large)
+        sides = predictions.with_columns(labels), truths.with_columns(labels)
+        card = same_as_in_memory(Case(sides, {"metrics": ["mAP", "AP"]}), "detection", tmp_path)
+        assert card.labels.schema["label_value"] == (pl.Int64 if large == 4 else pl.UInt64)
 
 
 def test_small_inputs_stay_in_memory(tmp_path: Path) -> None:

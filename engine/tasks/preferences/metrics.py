@@ -151,7 +151,7 @@ def _stronger(view: PreferenceView, theta: Array) -> Array:
         own = rows.bouts
         order = np.argsort(own.datum, kind="stable")
         datums, begins = np.unique(own.datum[order], return_index=True)
-        begins, step = np.append(begins, order.size), max(1, _AT_ONCE // n)
+        begins, step = np.append(begins, order.size), max(1, _AT_ONCE // max(1, n))
         for start in range(0, datums.size, step):
             block, offsets = datums[start : start + step], begins[start : start + step + 1]
             at = order[offsets[0] : offsets[-1]]
