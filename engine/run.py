@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
+from types import NoneType
 from typing import Any, TypeVar
 from weakref import ReferenceType, ref
 
@@ -209,8 +210,7 @@ _POINTS_ONLY = (
 
 
 def rows_of(frames: Frames) -> dict[str, int]:
-    tables = {**frames.sides, "datums": frames.datums, "labels": frames.labels}
-    return {name: table.height for name, table in tables.items() if table is not None}
+    return {name: table.height for name, table in frames.tables.items()}
 
 
 _HASHED_BYTES = 1 << 30  # larger files are identified by size and time
@@ -601,8 +601,10 @@ def _digests(
     of small files are kept until digests are asked for. Those of large files are kept until the
     next large files are scored; the largest are digested at once.
     """
-    sides = inputs.predictions, inputs.ground_truths
-    of_caller = all(one is None or isinstance(one, pl.DataFrame) for one in sides)
+    tables_of_caller = pl.DataFrame, NoneType
+    of_caller = isinstance(inputs.predictions, tables_of_caller) and isinstance(
+        inputs.ground_truths, tables_of_caller
+    )
     size = sum(map(pl.DataFrame.estimated_size, tables.values()))
     later = Deferred(partial(_digests_now, tables, options))
     has_tables = {*map(type, _TABLE_OPTIONS(options))} != {type(None)}  # may change until then

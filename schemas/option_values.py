@@ -187,16 +187,18 @@ def chosen_thresholds(
     Raises:
         OptionError: one is not in the grid, and ``strict``.
     """
-    equal = [[one for one in grid if math.isclose(value, one, abs_tol=1e-9)] for value in requested]
-    for value, matches in zip(requested, equal, strict=True):
-        if strict and not matches:
+    chosen: set[float] = set()
+    for value in requested:
+        equal = [one for one in grid if math.isclose(value, one, abs_tol=1e-9)]
+        chosen.update(equal)
+        if strict and not equal:
             rounded = [round(one, 10) for one in grid]
             raise invalid(
                 "iou_thresholds_to_return",
                 value,
                 f"it is not among iou_thresholds {rounded}, add it there.",
             )
-    return tuple(one for one in grid if any(one in matches for matches in equal))
+    return tuple(filter(chosen.__contains__, grid))
 
 
 # Objects of the user as values of options: a table, an encoder.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -286,6 +286,11 @@ def places(frames: Mapping[str, pl.DataFrame], names: Sequence[str]) -> list[Pla
     return [(role, name) for role, frame in frames.items() for name in names if name in frame]
 
 
+def dtypes_of(frames: Mapping[str, pl.DataFrame], names: Sequence[str]) -> list[pl.DataType]:
+    """Return the dtype of each column with one of these names."""
+    return [frames[role].schema[name] for role, name in places(frames, names)]
+
+
 def same_kind(
     frames: dict[str, pl.DataFrame], names: Sequence[str], text: Mapping[str, bool]
 ) -> list[Note]:
@@ -365,6 +370,8 @@ def check_kinds(
     frames: Mapping[str, pl.DataFrame], names: Sequence[str], nouns: DatumNouns = PLAIN
 ) -> None:
     """Refuse integers on one side and strings on another."""
+    if len({*dtypes_of(frames, names)}) < 2:
+        return
     values = {
         place: frames[place[0]][place[1]]
         for place in places(frames, names)
@@ -533,9 +540,9 @@ def side_pairs(frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     for role, frame in frames.items():
         if {"object_id", "region"} <= {*frame.columns}:  # regions are no objects
             frame = frame.filter(~pl.col("region").cast(pl.Boolean).fill_null(value=False))
-        for name, side in ((name, SIDE_OF.get(name, role)) for name in LABEL_COLUMNS):
+        for name in LABEL_COLUMNS:
             if name in frame.columns and role not in (DATUMS, SCORES):
-                pairs[side] = label_pairs(frame, name)
+                pairs[SIDE_OF.get(name, role)] = label_pairs(frame, name)
     if SCORES in frames:
         home = frames[TABLE] if TABLE in frames else frames[PREDICTIONS]
         keys = home["label_key"] if "label_key" in home.columns else [DEFAULT_LABEL_KEY]
@@ -547,20 +554,21 @@ def side_pairs(frames: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
     return pairs
 
 
-def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) -> list[Note]:
+def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Container[str]) -> list[Note]:
     """Return notes on labels and label keys that occur on only one side.
 
     Args:
         pairs: side to its labels after any label map.
-        keyed: side to whether it has a label_key column.
+        keyed: sides with a label_key column.
 
     Raises:
         InputError: label keys on only one side, so that no labels match.
     """
-    if not all(side in pairs and pairs[side].height for side in (PREDICTIONS, GROUND_TRUTHS)):
+    ours, theirs = pairs.get(PREDICTIONS), pairs.get(GROUND_TRUTHS)
+    if ours is None or theirs is None or not ours.height or not theirs.height:
         return _undeclared(pairs)
-    ours, theirs = pairs[PREDICTIONS], pairs[GROUND_TRUTHS]
-    if ours.equals(theirs, null_equal=False) and keyed[PREDICTIONS] == keyed[GROUND_TRUTHS]:
+    one_keyed = (PREDICTIONS in keyed) != (GROUND_TRUTHS in keyed)
+    if ours.equals(theirs, null_equal=False) and not one_keyed:
         return _undeclared(pairs)
     unmatched = [
         mine.join(other, on=["label_key", "label_value"], how="anti", maintain_order="left")
@@ -569,7 +577,7 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Mapping[str, bool]) ->
     keys = {side: set(frame["label_key"].unique()) for side, frame in pairs.items()}
     common = keys[PREDICTIONS] & keys[GROUND_TRUTHS]
     notes: list[Note] = []
-    if keyed[PREDICTIONS] != keyed[GROUND_TRUTHS]:
+    if one_keyed:
         notes.append(_one_keyed(keyed, keys, bool(common)))
     if not common:
         key_lists = {side: listing(sorted(values)) for side, values in keys.items()}
@@ -715,8 +723,10 @@ def without_labels(notes: Sequence[Note], settled: Collection[str]) -> list[Note
 
 def _undeclared(pairs: Mapping[str, pl.DataFrame]) -> list[Note]:
     """Labels that a table of labels does not list."""
+    if LABELS not in pairs or not pairs[LABELS].height:
+        return []
     sides = [pairs[side] for side in (PREDICTIONS, GROUND_TRUTHS) if side in pairs]
-    if LABELS not in pairs or not pairs[LABELS].height or not sides:
+    if not sides:
         return []
     used = pl.concat(sides).unique(maintain_order=True)
     undeclared = used.join(
@@ -738,10 +748,10 @@ def _labels(pairs: pl.DataFrame, most: int = N_NAMES) -> list[Any]:
     return list(first.iter_rows())
 
 
-def _one_keyed(keyed: Mapping[str, bool], keys: Mapping[str, set[str]], meets: bool) -> Note:
-    side, other = (
-        (PREDICTIONS, GROUND_TRUTHS) if keyed[PREDICTIONS] else (GROUND_TRUTHS, PREDICTIONS)
-    )
+def _one_keyed(keyed: Container[str], keys: Mapping[str, set[str]], meets: bool) -> Note:
+    side, other = PREDICTIONS, GROUND_TRUTHS
+    if side not in keyed:
+        side, other = other, side
     plain = other.replace("_", " ")
     text = (
         f"the {side.replace('_', ' ')} have a label_key column ({listing(sorted(keys[side]))}), the"

@@ -232,7 +232,7 @@ class Check:
             if column.unique and has_repeats(self.frame[column.name]):
                 not_null = pl.col(column.name).is_not_null()
                 self._repeats([column.name], pl.col(column.name).is_duplicated() & not_null)
-        key = [name for name in self.key if name in self.schema]
+        key = [*filter(self.schema.__contains__, self.key)]
         if self.datum in self.key and self.datum not in key:
             self.note_doubled()  # every row is a separate datum, or ids are refused already
             return
@@ -396,5 +396,5 @@ def finish(frame: pl.DataFrame, table: Table, shape: Shape) -> pl.DataFrame:
             last.append(pl.col(column.name).cast(pl.List(pl.Int64)))
     if last:
         frame = frame.with_columns(last)
-    columns = [name for name in schema if name not in shape.helpers]
-    return frame[columns] if len(columns) < len(schema) else frame
+    helpers = schema.keys() & shape.helpers
+    return frame.drop(helpers) if helpers else frame

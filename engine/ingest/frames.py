@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -224,11 +225,16 @@ def assemble(
             frames[role] = frames[role].rename({side.table.datum: "datum_id"})
     same: list[Note] = []
     for name in ("datum_id", *_common(sides)):
-        if not _same_dtype(frames, (name,)):
+        if len({*both_sides.dtypes_of(frames, (name,))}) > 1:
             same += both_sides.same_kind(frames, (name,), text)
             both_sides.check_kinds(frames, (name,), nouns)
-    labelled = options.label_map is not None or _labelled(frames)
-    if labelled and not _same_dtype(frames, both_sides.LABEL_COLUMNS):
+    label_dtypes = both_sides.dtypes_of(frames, both_sides.LABEL_COLUMNS)
+    labelled = (  # labels may disagree, or be marks of missing values
+        options.label_map is not None
+        or len(label_dtypes) > 1
+        or any(not (one.is_integer() or one == pl.Boolean) for one in label_dtypes)
+    )
+    if labelled and len({*label_dtypes}) > 1:
         same += both_sides.same_kind(frames, both_sides.LABEL_COLUMNS, text)
     if options.score_columns is not None:
         labels_of_parts = None if part is None else part.labels
@@ -241,9 +247,8 @@ def assemble(
         same += keep_datums(frames, where, before, remaining)
     if part is None:
         notes += same
-        unread = any(note.kind == "no_entities" for note in notes)
-        if not unread:
-            notes += no_rows(where, {role: frame.height for role, frame in frames.items()})
+        if "no_entities" not in map(attrgetter("kind"), notes):
+            notes += no_rows(where, dict(zip(frames, map(len, frames.values()), strict=True)))
     by_row, same_order = _by_row(sides, frames, bucket or ALL), _same_order(frames)
     keyed: dict[str, pl.Series] = {}
     counted = part is not None and TABLE not in frames  # by all parts, those without a gap too
@@ -276,9 +281,8 @@ def assemble(
             more_notes = [note for note in more_notes if note.kind == "datums_not_listed"]
         return ids, match_notes + more_notes
 
-    def labels_checked() -> tuple[dict[str, pl.DataFrame] | None, list[Note]]:
-        return hold_labels(frames, options.label_map, None if part is None else part.pairs)
-
+    label_pairs = None if part is None else part.pairs
+    labels_checked = partial(hold_labels, frames, options.label_map, label_pairs)
     ids: DatumIds | None = None
     mapping: dict[str, pl.DataFrame] | None = None
     notes_of_labels: list[Note] = []
@@ -360,27 +364,6 @@ def assemble(
         remaining=remaining,
         columns=partial(columns_read, read, options.columns, tuple(plan.homes), where),
     )
-
-
-def _labelled(frames: Mapping[str, pl.DataFrame]) -> bool:
-    """Return whether labels may disagree, or be marks of missing values."""
-    dtypes = [
-        dtype
-        for frame in frames.values()
-        for name, dtype in frame.schema.items()
-        if name in both_sides.LABEL_COLUMNS
-    ]
-    return len(dtypes) > 1 or any(not (one.is_integer() or one == pl.Boolean) for one in dtypes)
-
-
-def _same_dtype(frames: Mapping[str, pl.DataFrame], names: Sequence[str]) -> bool:
-    """Return whether all columns with these names have one dtype."""
-    dtypes = set()
-    for frame in frames.values():
-        for name, dtype in frame.schema.items():
-            if name in names:
-                dtypes.add(dtype)
-    return len(dtypes) < 2
 
 
 def _common(sides: Mapping[str, Side]) -> tuple[str, ...]:

@@ -30,7 +30,6 @@ from ..schemas.contract import (
     Column,
 )
 from ..schemas.errors import unknown
-from ..schemas.options import Options
 from ..schemas.wording import option, sql_name
 from . import dtypes
 from .checks import REPAIR, Check
@@ -131,7 +130,7 @@ def find_boxes(find: Finder, box_format: str | None, *, needed: bool = True) -> 
 
 def four_columns(find: Finder) -> tuple[str, tuple[str, ...]] | None:
     """Return the four columns that contain boxes and their form, or None."""
-    columns = {column.name: find.exact(column.name) for column in (*CORNERS, *EXTENTS)}
+    columns = dict(zip(BOX_NAMES, map(find.exact, BOX_NAMES), strict=True))
     corners = columns["xmin"], columns["ymin"], columns["xmax"], columns["ymax"]
     if not any(corners):
         layout = _pair(find, (_X0Y0X1Y1,))
@@ -235,28 +234,18 @@ def _from_four(
     """Make boxes from four columns (six if corners come with their extent)."""
     last = CORNER_NAMES[2:] if form == "xyxy" else ("box_width", "box_height")
     targets = (*CORNER_NAMES[:2], *last, "box_width", "box_height")
-    parts = [
-        _number(find, name, target, find.schema[name], column(name))
-        for name, target in zip(names, targets, strict=False)
-    ]
-    good = [part for part in parts if part is not None]
-    recognised = {
-        name: target for name, target in zip(names, targets, strict=False) if name != target
-    }
+    parts, recognised = [], {}
+    for name, target in zip(names, targets, strict=False):
+        number, dtype = Column(target, "number", ""), find.schema[name]
+        if dtypes.canonical_dtype(number, dtype) is None:
+            find.refuse_dtype(number, name)
+        else:
+            parts.append(dtypes.cast(column(name), dtype, pl.Float64()))
+        if name != target:
+            recognised[name] = target
     if form == "cxcywh":
         recognised |= {names[0]: "xmin, xmax", names[1]: "ymin, ymax"}
-    return Naming(_canonical(form, good) if len(good) == len(parts) else {}, recognised)
-
-
-def _number(
-    find: Finder, name: str, target: str, dtype: pl.DataType, expr: pl.Expr
-) -> pl.Expr | None:
-    """Return a coordinate as Float64; None for a non-numeric column, which is recorded."""
-    column = Column(target, "number", "")
-    if dtypes.canonical_dtype(column, dtype) is None:
-        find.refuse_dtype(column, name)
-        return None
-    return dtypes.cast(expr, dtype, pl.Float64())
+    return Naming(_canonical(form, parts) if len(parts) == len(names) else {}, recognised)
 
 
 def _numbers(find: Finder, names: Sequence[str], target: str) -> list[pl.Expr]:
@@ -348,20 +337,16 @@ def _from_struct(find: Finder, bbox: str, dtype: pl.Struct) -> Naming:
 def screen_boxes(frame: pl.DataFrame) -> list[pl.Expr]:
     """Return aggregates that reveal wrong boxes."""
     aggregates: list[pl.Expr] = []
-    if all(name in frame.columns for name in CORNER_NAMES):
-        aggregates += [
-            (pl.col(high) <= pl.col(low)).sum().alias(f"flat {low}")
-            for low, high in (("xmin", "xmax"), ("ymin", "ymax"))
-        ]
+    if {*CORNER_NAMES} <= {*frame.columns}:
+        for low, high in (("xmin", "xmax"), ("ymin", "ymax")):
+            aggregates.append((pl.col(high) <= pl.col(low)).sum().alias(f"flat {low}"))
     if LENGTH in frame.columns:
         aggregates.append((pl.col(LENGTH) != 4).any().alias("length"))
     return aggregates
 
 
-def inverted(check: Check, aggregates: Mapping[str, Any]) -> None:
-    """Inverted boxes are refused; those of zero area are legal and reported."""
-    if not (aggregates.get("flat xmin") or aggregates.get("flat ymin")):
-        return
+def _refuse_inverted(check: Check) -> None:
+    """Refuse inverted boxes; those of zero area are legal and reported."""
     # Polars sorts NaN last, so NaN corners would look inverted; another check reports them.
     wrong = pl.any_horizontal(
         (pl.col(end) < pl.col(start)) & pl.col(start).is_finite()
@@ -525,8 +510,6 @@ def numbers_of(
         words: phrases for a wrong length and the right one; for a negative extent and its remedy;
             for a box with an extent of 0.
     """
-    if name not in check.frame.columns:
-        return
     lists = check.frame[name]
     lists = lists.arr.to_list() if isinstance(lists.dtype, pl.Array) else lists
     lengths = lists.list.len()
@@ -728,8 +711,6 @@ _NAME = "keypoints"
 
 def check_keypoints(check: Check) -> None:
     """Refuse lists that are not finite triples, and predictions without points."""
-    if _NAME not in check.frame.columns:
-        return
     lengths = check.frame[_NAME].list.len().fill_null(0)
     if check.side == PREDICTIONS:
         empty, way = (lengths == 0).to_numpy(), "Give each row its points, or remove it."
@@ -761,11 +742,6 @@ _FOUR_CORNERS = tuple(f"{axis}{corner}" for corner in range(1, 5) for axis in "x
 _POINT = re.compile(r"(?:(?:keypoint|kpt|kp)_?)?([xyv])_?(\d+)$", re.IGNORECASE)
 
 
-def compares_boxes(options: Options) -> bool:
-    """Return whether the options select boxes."""
-    return options.iou_type == "bbox" or options.convert_to == "box"
-
-
 @cache
 def needed_fields(iou_type: str | None, convert_to: str | None) -> frozenset[str]:
     """Return the fields of COCO's rows that are compared, in addition to boxes."""
@@ -785,7 +761,7 @@ def find_objects(find: Finder, box_format: str | None, angle_format: str | None)
     solid = box_3d_columns(find, angle_format)
     named = {column: name for column in SHAPED if (name := _named(find, column)) is not None}
     rotated = () if POLYGON in named else _pair(find, (_FOUR_CORNERS,)) or ()
-    if not any(find.schema[name].is_numeric() for name in rotated[4:]):
+    if rotated and not any(find.schema[name].is_numeric() for name in rotated[4:]):
         rotated = ()  # two corners, which are boxes
     find.used.update(rotated)
     points = {} if (name := _named(find, KEYPOINTS)) is not None else _point_columns(find)
@@ -807,7 +783,7 @@ def find_objects(find: Finder, box_format: str | None, angle_format: str | None)
             else:  # columns that cannot be read may be those of boxes in pixels
                 boxes.recognised = naming.recognised | boxes.recognised
             boxes.notes += naming.notes
-    if parts := _numbers(find, rotated, POLYGON.name):
+    if rotated and (parts := _numbers(find, rotated, POLYGON.name)):
         boxes.exprs[POLYGON.name] = pl.concat_list(parts)  # one flat ring
         boxes.recognised |= dict.fromkeys(rotated, POLYGON.name)
     if RASTER in named:
@@ -914,11 +890,6 @@ def _named(find: Finder, column: Column) -> str | None:
     return find.one_of(candidates, column)
 
 
-def shaped(frame: pl.DataFrame) -> list[str]:
-    """Return the columns of a frame with whole objects other than boxes."""
-    return [name for name in SHAPED_NAMES if name in frame.columns]
-
-
 def check_first(check: Check, aggregates: Mapping[str, Any]) -> None:
     """Lists of boxes that are too short; rows without any object."""
     if aggregates.get("length"):
@@ -935,21 +906,22 @@ def check_first(check: Check, aggregates: Mapping[str, Any]) -> None:
             value_columns=[LENGTH],
             column="bbox",
         )
-    check_keypoints(check)
-    numbers_of(check, OBB.name, _NUMBERS, slice(2, 4), _WORDS)
-    if BOX3D.name in check.frame.columns:
+    here = check.frame.columns
+    names = [*filter(here.__contains__, (*SHAPED_NAMES, KEYPOINTS.name, BOX3D.name))]
+    corners = [*filter(here.__contains__, CORNER_NAMES)]
+    if KEYPOINTS.name in names:
+        check_keypoints(check)
+    if OBB.name in names:
+        numbers_of(check, OBB.name, _NUMBERS, slice(2, 4), _WORDS)
+    if BOX3D.name in names:
         way = "Give each row one, or remove these rows."
         missing = pl.col(BOX3D.name).is_null()
         check.refuse(
             "geometry_missing", [BOX3D.name], missing, "without a 3-D box", way, value_columns=[]
         )
         numbers_of(check, BOX3D.name, NUMBERS, slice(3, 6), _BOXES_3D_WORDS)
-    names = shaped(check.frame)
-    corners = [name for name in CORNER_NAMES if name in check.frame.columns]
-    if corners and KEYPOINTS.name in check.frame.columns:
-        names.append(KEYPOINTS.name)
-    if BOX3D.name in check.frame.columns:
-        names.append(BOX3D.name)
+    if KEYPOINTS.name in names and not corners:
+        names.remove(KEYPOINTS.name)
     if not names:
         return
     missing = pl.all_horizontal(pl.col(name).is_null() for name in names)
@@ -967,7 +939,8 @@ def check_first(check: Check, aggregates: Mapping[str, Any]) -> None:
 
 def check_last(check: Check, aggregates: Mapping[str, Any]) -> None:
     """Inverted boxes; bands that are not whole numbers."""
-    inverted(check, aggregates)
+    if aggregates.get("flat xmin") or aggregates.get("flat ymin"):
+        _refuse_inverted(check)
     for column in _OF_RASTERS:
         if column.name not in check.frame.columns:
             continue

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import chain
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -115,14 +115,13 @@ def recognise(
     find = Finder(schema, table.side, columns, table.names if columns else None, slices)
     shape = SHAPES[table.shape]
     wide = find_wide(find, score_columns) if score_columns is not None and table.wide else {}
-    plain = table.columns
-    if shape.columns:
-        plain = tuple(column for column in plain if column.name not in shape.columns)
+    plain: list[Column] = []
     names: dict[str, str] = {}
-    for column in plain:
-        name = find.exact(column.name)
-        if name is not None:
-            names[column.name] = name
+    for column in table.columns:
+        if column.name not in shape.columns:
+            plain.append(column)
+            if (name := find.exact(column.name)) is not None:
+                names[column.name] = name
     # The shape first, so that an alias of something else never takes one of its columns.
     boxes = shape.find(find, box_format, angle_format) if shape.find is not None else None
     absent = []  # reported last, so that no column that another one takes is suggested
@@ -160,13 +159,10 @@ def recognise(
     recognised = {mine: name for name, mine in names.items() if mine != name}
     if boxes is not None:
         exprs |= boxes.exprs
-        order = [*(column.name for column in table.columns), *exprs]
-        exprs = {name: exprs[name] for name in order if name in exprs}
         recognised |= boxes.recognised
-    for name, expr in exprs.items():
-        exprs[name] = expr.alias(name)
+    order = dict.fromkeys([*map(attrgetter("name"), table.columns), *exprs])
     return Naming(
-        exprs,
+        {name: exprs[name].alias(name) for name in order if name in exprs},
         recognised,
         find.problems,
         boxes.notes if boxes else [],

@@ -826,7 +826,7 @@ def open_inputs(
             room=room,
             other=opened.get(GROUND_TRUTHS),
         )
-    sources = {role: opened[role] for role in arguments}
+    sources = dict(reversed(opened.items())) if ambiguous else opened
     first = sources.get(TABLE) or sources[PREDICTIONS]
     if first.results is not None:  # a file of both sides; its notes are those of the ground truths
         predicted = msgspec.structs.replace(first, frame=first.results, results=None, notes=())
@@ -946,8 +946,8 @@ def _unify(sources: dict[str, Source], last: str, options: Options) -> None:
 
 def _by_row(sources: dict[str, Source], options: Options) -> dict[str, Source] | None:
     """Join two tables without ids, truths and answers, row by row."""
-    sides = [sources[role] for role in (PREDICTIONS, GROUND_TRUTHS)]
-    schemas = [schema_of(side) for side in sides]
+    sides = [sources[PREDICTIONS], sources[GROUND_TRUTHS]]
+    schemas = [*map(schema_of, sides)]
     renames = options.columns or {}
     names = {*map(folded, chain(*schemas))}
     if not renames and not names.isdisjoint(_datum_names()):

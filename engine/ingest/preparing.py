@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import chain, combinations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +52,6 @@ from .geometry import (
     GEOMETRY_NAMES,
     IOU_TYPES,
     SHAPED_NAMES,
-    compares_boxes,
 )
 from .ids import check_forms, formed, keeps_parts, refuse_merged, steps_of
 from .infer import check_columns, headless, like_data, one_way, point_out_swap, recognise, unread
@@ -219,8 +218,8 @@ def _of_truths(
         return None
     schema = inputs.schemas[GROUND_TRUTHS]
     columns = {column.name: column for column in contract.columns}
-    find = Finder(schema, GROUND_TRUTHS, options.columns, contract.names)
-    label, ignore = (find.find(columns[name]) for name in ("label_value", "ignore"))
+    find = Finder(schema, GROUND_TRUTHS, options.columns, columns)
+    label, ignore = find.find(columns["label_value"]), find.find(columns["ignore"])
     if label is None or ignore is None or find.problems:
         return None
     is_region = pl.col(label).is_null() & (pl.col(ignore).cast(pl.Int64, strict=False) == 1)
@@ -326,18 +325,11 @@ def overlapping(sides: dict[str, Side]) -> list[Note]:
 
 def same_file(sides: dict[str, Side]) -> list[Note]:
     """Return a warning if both sides are the same columns of the same files."""
-    if not {PREDICTIONS, GROUND_TRUTHS} <= sides.keys():
-        return []
     ours, theirs = sides[PREDICTIONS], sides[GROUND_TRUTHS]
-    files = ours.source.files
     formats = (*_SCANNED, "trec", "mapping")
-    if not files or files != theirs.source.files or ours.source.format not in formats:
+    if ours.source.files != theirs.source.files or ours.source.format not in formats:
         return []
-    columns = [
-        {name for expr in side.naming.exprs.values() for name in expr.meta.root_names()}
-        for side in (ours, theirs)
-    ]
-    if not columns[1] <= columns[0]:
+    if not theirs.naming.used <= ours.naming.used:
         return []  # a table of both
     message = (
         f"predictions and ground truths are the same columns of {ours.source.description}, so the"
@@ -632,6 +624,8 @@ _OWN = (
 """Geometry that cannot be converted: its column, columns read with it, its ``iou_type``, and its
 name in messages.
 """
+_WHOLE = {*CORNER_NAMES, *SHAPED_NAMES, KEYPOINTS.name, BOX3D.name}
+"""Columns of whole objects."""
 
 DISTANCE = "distance"
 """Value of ``iou_type`` for nuScenes' distance of centres."""
@@ -679,7 +673,8 @@ def leave_unread(tables: Mapping[str, Side], options: Options) -> None:
         _drop_problems(naming, _OFTEN_OTHERS)
     if _select_geometry(sides, options):
         return
-    if compares_boxes(options):
+    by_boxes = options.iou_type == "bbox" or options.convert_to == "box"
+    if by_boxes:
         for naming in sides.values():
             _drop_problems(naming, {ANGLE.name})
     chosen = options.iou_type is not None or options.convert_to is not None
@@ -689,7 +684,7 @@ def leave_unread(tables: Mapping[str, Side], options: Options) -> None:
         shapes[role] = [*filter(columns.__contains__, SHAPED_NAMES)]
     if not any(shapes.values()):
         return
-    if not (compares_boxes(options) if chosen else not all(shapes.values())):
+    if not (by_boxes if chosen else not all(shapes.values())):
         return
     for role, naming in sides.items():
         present = shapes[role]
@@ -710,14 +705,14 @@ def leave_unread(tables: Mapping[str, Side], options: Options) -> None:
 def _select_geometry(sides: Mapping[str, Naming], options: Options) -> bool:
     """Drop geometry that cannot be converted unless it is compared; return True if it is."""
     gone = GEOMETRY_NAMES if options.iou_type == POINTS else (*GEOMETRY_NAMES, *BOX_NAMES)
-    special = any(options.iou_type in one[2] for one in _OWN)
+    special = options.iou_type in (POINTS, *IOU_TYPES)
     for naming in sides.values() if special and options.iou_type != POINTS else ():
         _drop_problems(naming, {ANGLE.name, BBOX.name, *gone})
     for name, members, iou_types, what, needed in _OWN:
         selected = options.iou_type in iou_types
         for role, naming in sides.items():
-            present = name in naming.exprs or any(one.column == name for one in naming.problems)
-            others = {*CORNER_NAMES, *SHAPED_NAMES, *(one[0] for one in _OWN)} - {name}
+            present = name in {*naming.exprs, *map(attrgetter("column"), naming.problems)}
+            others = _WHOLE - {name}
             if options.iou_type == DISTANCE and any(
                 one.kind == FRONT_UNKNOWN for one in naming.notes
             ):
@@ -857,7 +852,7 @@ def early_notes(
     notes: list[Note] = []
     unread_columns: list[Note] = []
     several = wide = False
-    named = {*ready.plan.homes, *(name for one in ready.where.values() for name in one.names)}
+    named = {*ready.plan.homes, *chain(*map(attrgetter("names"), ready.where.values()))}
     for side in sides.values():
         notes += side.source.notes
         several |= max(len(side.source.firsts), len(side.source.files)) > 1
@@ -868,7 +863,8 @@ def early_notes(
     notes += [*unread_columns, *of_rules]
     if several:
         notes += overlapping(sides)
-    notes += same_file(sides)
+    if PREDICTIONS in sides and sides[PREDICTIONS].source.files and GROUND_TRUTHS in sides:
+        notes += same_file(sides)
     if wide:
         notes += rounded(sides, ready.where, frames)
     if DATUMS in sides and not ready.where:
@@ -913,14 +909,11 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
     for role in again:
         sides[role].naming = _naming(sides[role], options)
     for role, side in sides.items():
-        missing = [i for i, p in enumerate(side.naming.problems) if p.kind == "column_missing"]
-        without_header = (
-            headless([role], inputs) if missing and all(map(like_data, side.naming.used)) else ""
-        )
-        if without_header:
-            side.naming.problems[missing[0]] = side.naming.problems[missing[0]].extended(
-                without_header
-            )
+        for i, problem in enumerate(side.naming.problems):
+            if problem.kind == "column_missing":
+                if all(map(like_data, side.naming.used)):
+                    side.naming.problems[i] = problem.extended(headless([role], inputs))
+                break
     if options.nulls == "empty":
         for side in sides.values():
             _fill_texts(side)

@@ -217,7 +217,7 @@ class Finder:
     ) -> None:
         self.schema = schema
         self.slices = slices
-        self._folded = [(dtypes.folded(name), name) for name in schema]
+        self._folded = [*zip(map(dtypes.folded, schema), schema, strict=True)]
         self.side = side
         self.mapped: dict[str, str] = {}
         self.used: set[str] = set()
@@ -609,7 +609,7 @@ def _needed(table: Table, task: str, options: Options, schema: Mapping[str, Any]
             needed = one.name in read or one.name not in some_read
         else:
             needed = not (one.named and on_request)
-        if needed or one.name in by_hand or numbered_columns(one, by_hand):
+        if needed or one.name in by_hand or (by_hand and numbered_columns(one, by_hand)):
             optional.append(one)
     return msgspec.structs.replace(table, required=required, optional=tuple(optional))
 

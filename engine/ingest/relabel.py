@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
+from ..schemas.contract import DEFAULT_LABEL_KEY, LABELS, PREDICTIONS, TABLE
 from ..schemas.errors import InputError, OptionError, ReadError, did_you_mean
 from . import both_sides, dtypes
 from .both_sides import LABEL_COLUMNS
@@ -216,14 +216,7 @@ def hold_labels(
     Returns:
         Side to the new value of each of its labels, if any change; notes.
     """
-    keyed = {
-        side: any(
-            "label_key" in frame.columns
-            for frame in (frames.get(side), frames.get(TABLE))
-            if frame is not None
-        )
-        for side in (PREDICTIONS, GROUND_TRUTHS)
-    }
+    keyed = {role for role, frame in frames.items() if "label_key" in frame.columns}
     if label_map is None:
         both_sides.check_kinds(frames, both_sides.LABEL_COLUMNS)
         pairs = pairs or both_sides.side_pairs(frames)

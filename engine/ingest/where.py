@@ -369,7 +369,7 @@ def no_rows(where: dict[str, Condition], rows: Mapping[str, int]) -> list[Note]:
     Args:
         rows: number of rows of each table.
     """
-    if not any(rows.get(role) for role in SIDES):
+    if not any(map(rows.get, SIDES)):
         message = "no row remains after filtering" if where else "no table has a row"
         return [Note("no_rows", f"{message}: there are no numbers.", 0, warning=True)]
     if rows.get(GROUND_TRUTHS, 1) or DATUMS in rows:

@@ -331,10 +331,6 @@ class RankedView(View):
         """Ground truths that are not ignored, (weighted) [group, label, area]."""
         return np.asarray(self._sizes[2])
 
-    @Lazy
-    def _sizes(self) -> Any:
-        return self.count_rows()
-
     @_by_spans
     def count_rows(self) -> tuple[Array, Array, Array]:
         """Compute :attr:`n_predictions`, :attr:`n_ground_truths` and :attr:`positives`."""
@@ -353,8 +349,10 @@ class RankedView(View):
                     ones = here[:, None].astype(np.float64)
                     drawn_sums(datum, segment, ones, draws.weights, column)
         each = out.reshape(2 + n_areas, groups, n_labels, *out.shape[3:])
-        predictions, truths, *positives = (self._by_draw(column) for column in each)
+        predictions, truths, *positives = each if draws is None else map(self._by_draw, each)
         return predictions, truths, np.stack(positives, axis=-1)
+
+    _sizes = Lazy(count_rows)
 
     def _weight_of(self, start: Array, datum: Array, here: Array | None) -> Array:
         """Weight of some rows of each segment, int64 [s]."""
@@ -394,10 +392,6 @@ class RankedView(View):
             (true,) = self.find_true(lowest)
         return true
 
-    @Lazy
-    def _precise(self) -> Any:
-        return self.make_precise()
-
     @_by_spans
     def make_precise(self) -> tuple[Array | Sparse, Array | Sparse]:
         """Compute :attr:`precision` and :meth:`true_positives` of all scores."""
@@ -417,6 +411,8 @@ class RankedView(View):
             positives = self.positives[self.positives.any(axis=-1)]
             sampled.values[:-1] /= np.maximum(positives, 1)[..., None, None]
         return sampled, true
+
+    _precise = Lazy(make_precise)
 
     @Lazy
     def _curve(self) -> tuple[Array, Array, Array | None]:

@@ -126,7 +126,8 @@ def weights_of(frame: pl.DataFrame) -> Array | None:
 
 def row_numbers(frame: pl.DataFrame) -> Array | None:
     """Remove and return row numbers in the whole input, int64 [n]; None if from 0 on."""
-    return pop_column(frame, ROW).to_numpy() if ROW in frame.columns else None
+    rows = pop_if_present(frame, ROW)
+    return None if rows is None else rows.to_numpy()
 
 
 def row_of_datums(rows: Array | None, codes: Array | None, n: int, height: int) -> Array | None:
@@ -403,7 +404,7 @@ def dataset_of(frames: Frames) -> pl.DataFrame | None:
     """Return datum_id and dataset; the first table that contains a datum decides."""
     sides = [
         table.select("datum_id", pl.col("dataset").cast(pl.String)).drop_nulls()
-        for table in (frames.datums, *(frames.sides.get(side) for side in _TELLING))
+        for table in (frames.datums, *map(frames.sides.get, _TELLING))
         if table is not None and "dataset" in table.columns
     ]
     if not sides:

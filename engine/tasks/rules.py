@@ -875,8 +875,7 @@ class Sample(NamedTuple):
         for first in range(0, iou.size, _AT_ONCE):
             here = slice(first, first + _AT_ONCE)
             p, g = self.prediction[here], self.truth[here]
-            low = [np.maximum(mine[i][p], other[i][g]) for i in (0, 1)]
-            high = [np.minimum(mine[i][p], other[i][g]) for i in (2, 3)]
+            low, high = np.maximum(mine[:2, p], other[:2, g]), np.minimum(mine[2:, p], other[2:, g])
             shared = _area(*low, *high)
             union = areas[0][p] + areas[1][g] - shared
             np.divide(shared, union, out=iou[here], where=union > 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -44,6 +45,7 @@ from ..encoding import (
     encode_datums,
     encode_labels,
     pop_column,
+    pop_if_present,
     pop_numbers,
     row_numbers,
 )
@@ -328,14 +330,12 @@ class Listed(msgspec.Struct, frozen=True):
     partial: Array
 
 
-def listed(frames: Frames, datums: Datums, labels: Labels, rules: DetectionRules) -> Listed | None:
-    """Return the coded lists of the table of datums; None if the dialect does not use them.
+def listed(frames: Frames, datums: Datums, labels: Labels, rules: DetectionRules) -> Listed:
+    """Return the coded lists of the table of datums.
 
     Raises:
         InputError: the lists are missing, or a datum has none.
     """
-    if not rules.federated:
-        return None
     table = frames.datums
     missing = [name for name in rules.federated if table is None or name not in table.columns]
     if table is None or missing:
@@ -479,7 +479,7 @@ class Side(msgspec.Struct, frozen=True):
 
     def scores(self, rows: Array) -> Array | None:
         """Return the scores of table rows, float64 [k]; None for ground truths."""
-        parts = [piece.score for piece in self.pieces] or [np.zeros(0)]
+        parts = [*map(attrgetter("score"), self.pieces)] or [np.zeros(0)]
         every = parts[0] if len(parts) == 1 else np.concatenate(parts)
         return every[rows].astype(np.float64) if every.size else None
 
@@ -520,9 +520,9 @@ class Batch(msgspec.Struct, frozen=True):
 def _pieces(columns: list[pl.Series]) -> list[tuple[Array, ...]]:
     """Return numeric columns as float64 arrays by chunk; joined if chunks are small or differ."""
     columns = [column.cast(pl.Float64) for column in columns]
-    lengths = columns[0].chunk_lengths()
-    equal = all(column.chunk_lengths() == lengths for column in columns)
-    if not equal or len(lengths) * tuning().chunk_rows > len(columns[0]):
+    lengths = [*map(pl.Series.chunk_lengths, columns)]
+    equal = lengths.count(lengths[0]) == len(lengths)
+    if not equal or len(lengths[0]) * tuning().chunk_rows > len(columns[0]):
         return [tuple(map(pl.Series.to_numpy, columns))]
     chunks = [[chunk.to_numpy() for chunk in column.get_chunks()] for column in columns]
     return list(zip(*chunks, strict=True))
@@ -548,7 +548,7 @@ def _side(
         names += ["box_width", "box_height"]
     pieces = []
     for xmin, ymin, xmax, ymax, *rest in _pieces(
-        [*(pop_column(frame, name) for name in names), *scores]
+        [*map(partial(pop_column, frame), names), *scores]
     ):
         one = rest.pop() if scores else _NONE
         extent = (rest[0], rest[1]) if rest else None
@@ -822,13 +822,12 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
             keep_rows(frames, side, mask, "unscored", words)
     if settings.rules.decimals is not None:
         frames.predictions = _as_written(frames.predictions, settings.rules.decimals)
-    sides = [frames.predictions, frames.ground_truths]
-    values = [pop_column(side, "label_value") for side in sides]
-    keys = [
-        pop_column(side, "label_key") if "label_key" in side.columns else None for side in sides
-    ]
+    values, keys, ids = [], [], []
     dataset = dataset_of(frames)
-    ids = [pop_column(side, "datum_id") for side in sides]
+    for frame in (frames.predictions, frames.ground_truths):
+        values.append(pop_column(frame, "label_value"))
+        keys.append(pop_if_present(frame, "label_key"))
+        ids.append(pop_column(frame, "datum_id"))
     calls: list[Callable[[], Any]] = [
         partial(encode_datums, ids, frames, dataset, (PREDICTIONS, GROUND_TRUTHS)),
         partial(encode_labels, values, keys, frames),
@@ -872,7 +871,7 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     if settings.ranged:
         usual = COCO_AREAS.items() >= {(name, (low, high)) for name, low, high in settings.areas}
         warnings.append(_odd_areas(area, theirs, _LEAST_ROWS[numbered], usual=usual))
-    frames.notes += [warning for warning in warnings if warning is not None]
+    frames.notes += filter(None, warnings)
     return Batch(
         datums=datums,
         labels=labels,
@@ -883,7 +882,7 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
         ignore=ignore,
         area=area,
         heights=None if numbered else heights,
-        listed=listed(frames, datums, labels, settings.rules),
+        listed=listed(frames, datums, labels, settings.rules) if settings.rules.federated else None,
         graded=seen,
         **_of_regions(frames, datums, settings, shapes[0]),
     )

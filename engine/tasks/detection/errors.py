@@ -230,7 +230,7 @@ def find(
             settings.background_iou,
             threads,
             other_overlaps,
-            crowd=matched.ground_truths.in_order(batch.crowd),
+            crowd=batch.crowd[matched.ground_truths.row],
         )
     start, order = rows_by_datum(pairs.prediction, ranked.score.size)
     overlaps = Overlaps(start, pairs.ground_truth[order], pairs.iou[order])
@@ -457,11 +457,9 @@ _HUNDREDTHS = np.arange(101) / 100  # as tidecv divides: some differ from COCO's
 
 
 def views(
-    errors: Errors | None, rules: DetectionRules, interpolation: Interpolation
+    errors: Errors, rules: DetectionRules, interpolation: Interpolation
 ) -> dict[str, RankedAside]:
     """The tallies of errors, as views have them: by the place of their threshold."""
-    if errors is None:
-        return {}
     own = interpolation if rules.first_best is None else Interpolation(_HUNDREDTHS)
     every = {"errors": errors.ranked, "unmended": errors.unmended}
     return {

@@ -35,7 +35,7 @@ from ...schemas.arrays import Array
 from ...tallies.ranked import Ranked, Variants, Word
 from ..encoding import Workers
 from .dialects import DetectionRules
-from .encode import Batch, Side
+from .encode import Batch
 from .layers import BoxLayer, Candidates, MaskLayer, PolygonLayer, QuadLayer, Shapes
 
 # Matching of predictions and ground truths per datum and label, at all variants at once.
@@ -65,10 +65,6 @@ class SortedRows(msgspec.Struct, frozen=True):
     datum: Array
     row: Array
     score: Array
-
-    def in_order(self, column: Array) -> Array:
-        """A column of the table in this layout."""
-        return column[self.row]
 
     def where(self, selected: Array) -> SortedRows:
         """Select rows.
@@ -123,18 +119,6 @@ class Matched(msgspec.Struct, frozen=True):
     inside: tuple[int, int] = (0, 0)
 
 
-def _lay_out(
-    side: Side, start: Array, position: Array, threads: Workers, *, from_extent: bool
-) -> SortedRows:
-    boxes, area, datum, row, score = lay_out(
-        position, side.datum, side.pieces, threads.over, from_extent=from_extent
-    )
-    if side.shapes is not None:
-        areas = side.shapes.given_area
-        boxes, area = side.shapes.boxes[row], (side.shapes.area if areas is None else areas)[row]
-    return SortedRows(start, boxes, area, datum, row, score)
-
-
 def lay_out_sides(batch: Batch, rules: Any, threads: Workers) -> tuple[SortedRows, SortedRows]:
     """Sort both sides by label, then datum, then row, before any filtering."""
     n_datums, n_labels = len(batch.datums), len(batch.labels)
@@ -142,16 +126,21 @@ def lay_out_sides(batch: Batch, rules: Any, threads: Workers) -> tuple[SortedRow
     placed = threads.each(
         [partial(group_by_label, side.datum, side.label, n_datums, n_labels) for side in sides]
     )
-    predictions, ground_truths = (
-        _lay_out(side, *places, threads, from_extent=rules.from_extent)
-        for side, places in zip(sides, placed, strict=True)
-    )
-    return predictions, ground_truths
+    result = []
+    for side, (start, position) in zip(sides, placed, strict=True):
+        boxes, area, datum, row, score = lay_out(
+            position, side.datum, side.pieces, threads.over, from_extent=rules.from_extent
+        )
+        if (shapes := side.shapes) is not None:
+            boxes = shapes.boxes[row]
+            area = (shapes.area if shapes.given_area is None else shapes.given_area)[row]
+        result.append(SortedRows(start, boxes, area, datum, row, score))
+    return result[0], result[1]
 
 
 def annotated_areas(batch: Batch, ground_truths: SortedRows) -> Array:
     """Return the areas of the ground truths for area ranges, in layout order, float64 [m]."""
-    return ground_truths.area if batch.area is None else ground_truths.in_order(batch.area)
+    return ground_truths.area if batch.area is None else batch.area[ground_truths.row]
 
 
 def _counted(word: Word, variants: Variants, area: Array, set_aside: Array) -> Array:
@@ -210,8 +199,8 @@ def match(
     words = variants.words
     counted = np.empty((len(words), m), np.uint64)
 
-    crowd = ground_truths.in_order(batch.crowd) if rules.crowd else np.zeros(m, bool)
-    set_aside = ground_truths.in_order(batch.ignore)
+    crowd = batch.crowd[ground_truths.row] if rules.crowd else np.zeros(m, bool)
+    set_aside = batch.ignore[ground_truths.row]
     if rules.ignored_missed:
         crowd = set_aside
     if not rules.crowd_counts:
@@ -502,7 +491,11 @@ _CLOSE = 1e-12  # of sums of shares
 
 
 def outside_regions(
-    batch: Batch, sides: tuple[SortedRows, SortedRows], settings: Any, threads: Workers
+    batch: Batch,
+    regions: tuple[Array, Array],
+    sides: tuple[SortedRows, SortedRows],
+    settings: Any,
+    threads: Workers,
 ) -> tuple[tuple[SortedRows, SortedRows], tuple[int, int]]:
     """Return the sides without rows inside regions, and how many predictions and truths those are.
 
@@ -511,9 +504,7 @@ def outside_regions(
     Source of ``pixel_regions``: VisDrone2018-DET-toolkit, ``dropObjectsInIgr``.
     """
     ours, theirs = sides
-    if batch.regions is None:
-        return sides, (0, 0)
-    of_region, boxes = batch.regions
+    of_region, boxes = regions
     n, most = len(batch.datums), settings.region_overlap - _CLOSE
     if not settings.rules.pixel_regions:
         cut = _pieces((of_region, boxes))
@@ -523,7 +514,7 @@ def outside_regions(
             for rows, side in ((ours, batch.predictions), (theirs, batch.ground_truths))
         )
         aside = batch.ignore | batch.crowd if settings.rules.crowd else batch.ignore
-        inside = ~stay & ~theirs.in_order(aside)
+        inside = ~stay & ~aside[theirs.row]
         return (ours.where(outside), theirs), (int(outside.size - outside.sum()), int(inside.sum()))
     assert batch.sizes is not None
     low = np.maximum(1.0, boxes[:, :2])
@@ -632,7 +623,7 @@ def match_by_difficulty(
     n, m = ours.row.size, theirs.row.size
     number = ours.row if batch.predictions.rows is None else batch.predictions.rows[ours.row]
     small = [seen.small(one)[ours.row] for one in rules.difficulties]
-    set_aside = theirs.in_order(batch.ignore)
+    set_aside = batch.ignore[theirs.row]
     regular = [seen.regular(one)[theirs.row] & ~set_aside for one in rules.difficulties]
     alpha = [
         one[side.row] if turned else one[:0] for one, side in zip(seen.alpha, sides, strict=True)

@@ -379,7 +379,10 @@ def compared(
         InputError: geometry that cannot be read or converted.
     """
     codes, label_codes = of_rows
-    tables = [getattr(frames, side) for side in _SIDES]
+    tables = frames.predictions, frames.ground_truths
+    shaped = not {*SHAPED_NAMES}.isdisjoint([*tables[0].columns, *tables[1].columns])
+    if settings.geometry in (None, "box") and not shaped:
+        return _of_corners(frames, settings)
     ours_origin, theirs_origin = (
         _origin(frames, side, datums, of_row) for side, of_row in zip(_SIDES, codes, strict=True)
     )
@@ -393,9 +396,6 @@ def compared(
         return ours, theirs
     if settings.geometry == SOLID:
         return as_solids(tables[0], settings), as_solids(tables[1], settings)
-    shaped = any({*SHAPED_NAMES} & {*table.columns} for table in tables)
-    if settings.geometry in (None, "box") and not shaped:
-        return _of_corners(frames, settings)
     target = choose(frames, settings)
     sides = [
         Objects(

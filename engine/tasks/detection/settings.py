@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -306,21 +307,22 @@ def _derive_thresholds(values: dict[str, Any], options: Options, rules: Detectio
     if far:
         thresholds, shared = _similarities(thresholds), _similarities(shared)
         at, background = float(similarity(at)), float(similarity(background))
-    thresholds = tuple(_reached(iou, rules) for iou in thresholds)
+    reached = partial(_reached, rules=rules)
+    thresholds = tuple(map(reached, thresholds))
     if options.iou_thresholds_to_return is not None:
         shared = chosen_thresholds(shared, thresholds)
     elif far or options.iou_thresholds is not None:
         shared = thresholds
     else:
         shared = chosen_thresholds(shared, thresholds, strict=False)
-    at = (*chosen_thresholds((at,), thresholds, strict=False), _reached(at, rules))[0]
+    at = (*chosen_thresholds((at,), thresholds, strict=False), reached(at))[0]
     label_ious = {} if options.iou_thresholds else rules.label_ious
     values.update(
         iou_thresholds=thresholds,
         iou_thresholds_to_return=shared,
         pr_curve_iou_threshold=at,
         background_iou=background,
-        label_ious={label: _reached(iou, rules) for label, iou in label_ious.items()},
+        label_ious=dict(zip(label_ious, map(reached, label_ious.values()), strict=True)),
         spot_ious=(at,) if options.iou_thresholds is None else thresholds,
         outcome_scores=values["score_thresholds"] if options.score_thresholds else (-math.inf,),
     )

@@ -377,19 +377,18 @@ def view(
         rules.positions,
     )
     over: dict[str, Any] = {} if threads is None else {"over": threads.over}
+    tallied = {} if tallies.errors is None else views(tallies.errors, rules, how)
+    if tallies.points is not None:
+        tallied[SINGLE_KEYPOINTS] = RankedAside(tallies.points.ranked, how)
+    if tallies.found is not None:
+        tallied[HITS] = RankedAside(tallies.found, how)
     return RankedView(
         tallies.ranked,
         tallies.labels,
         interpolation=how,
         caps=np.array(settings.max_detections or (_NO_CAP,), np.int64),
         crossed=tallies.crossed,
-        tallies=views(tallies.errors, rules, how)
-        | (
-            {}
-            if tallies.points is None
-            else {SINGLE_KEYPOINTS: RankedAside(tallies.points.ranked, how)}
-        )
-        | ({} if tallies.found is None else {HITS: RankedAside(tallies.found, how)}),
+        tallies=tallied,
         group=group,
         n_groups=n_groups,
         weights=weights,
@@ -674,7 +673,13 @@ def fit(
     Raises:
         InputError: no requested metric is supported; area ranges while some images have no size.
     """
-    _hold_areas(frames, settings)
+    for place, note in enumerate(frames.notes if settings.ranged else ()):
+        if note.kind == SIZES_OF_SOME:
+            raise InputError(
+                f"area ranges: {note.message}", code="image_size_missing", count=note.count
+            )
+        if note.kind == SIZES_UNKNOWN:
+            frames.notes[place] = msgspec.structs.replace(note, warning=True)
     fitting, reasons, notes = metrics, [], []
     for kind, needs, why in _missing(frames, settings):
         left = [one for one in fitting if needs & {*one.needs}]
@@ -713,7 +718,6 @@ def _missing(frames: Frames, settings: Settings) -> Iterator[tuple[str, frozense
     if settings.rules.linear is None:
         why = f"they are of dialect nuscenes: write {option('iou_type', DISTANCE)} with it"
         yield "without_errors", frozenset({OF_HITS}), why
-    sides = frames.predictions, frames.ground_truths
     why = "" if settings.rules.positions else "it is of dialect kitti"
     if settings.geometry == SOLID:
         why = f"it is of boxes in pixels: write {option('iou_type', 'bbox')}"
@@ -723,28 +727,14 @@ def _missing(frames: Frames, settings: Settings) -> Iterator[tuple[str, frozense
     if settings.rules.positions:
         why = f"dialect kitti matches anew at every score: write {option('dialect', 'standard')}"
         yield "without_errors", frozenset({"errors", "shown errors", "label errors"}), why
+    common = {*frames.predictions.columns} & {*frames.ground_truths.columns}
     for need, names in READS.items():
-        if any(name not in side.columns for side in sides for name in names):
-            why = f"both sides need {' and '.join(f'a column {name}' for name in names)}"
+        if not common.issuperset(names):
+            why = f"both sides need {' and '.join(map('a column {}'.format, names))}"
             yield "without_columns", frozenset({need}), why
     if settings.by_distance:
         why = "they rest on IoU, and distances are compared"
         yield "without_iou", frozenset({"label errors"}), why
-
-
-def _hold_areas(frames: Frames, settings: Settings) -> None:
-    """Refuse area ranges if some images have no size, and warn if all are without.
-
-    Raises:
-        InputError: names these images, and files that cannot be read.
-    """
-    for place, note in enumerate(frames.notes if settings.ranged else ()):
-        if note.kind == SIZES_OF_SOME:
-            raise InputError(
-                f"area ranges: {note.message}", code="image_size_missing", count=note.count
-            )
-        if note.kind == SIZES_UNKNOWN:
-            frames.notes[place] = msgspec.structs.replace(note, warning=True)
 
 
 def needs_all_rows(

@@ -205,7 +205,7 @@ def taking_part(
     mask = np.ones(ours.row.size, np.bool_)
     lenient = np.zeros(0, np.bool_)
     if batch.graded is not None:
-        return (ours, theirs.where(~theirs.in_order(batch.graded.left))), lenient, (0, 0)
+        return (ours, theirs.where(~batch.graded.left[theirs.row])), lenient, (0, 0)
     if GROUND_TRUTHS in rules.needs_area:
         theirs = theirs.where(_is_area(annotated_areas(batch, theirs)))
     if PREDICTIONS in rules.needs_area:
@@ -331,7 +331,8 @@ def variants(settings: Settings, needs: frozenset[str]) -> Variants:
     """IoU thresholds and area ranges that the needs name."""
     sources = settings.ious_of_needs.items()
     values = {iou for need, ious in sources if need in needs for iou in ious}
-    values |= {*pairing(settings, needs)}
+    if needs & OF_POINTS:
+        values |= {*pairing(settings, needs)}
     return Variants(tuple(sorted(values)) or settings.iou_thresholds, settings.areas)
 
 
@@ -363,18 +364,16 @@ def _shape_overlaps(
         return None
     rules = settings.rules
     labels = label_of(sides[0].start), label_of(sides[1].start)
-    crowd = sides[1].in_order(batch.crowd) if rules.crowd else np.zeros(sides[1].row.size, bool)
+    crowd = batch.crowd[sides[1].row] if rules.crowd else np.zeros(sides[1].row.size, bool)
     reaching = 0.0 if rules.matching in LOOKING_AT_ALL else min(lowest, rules.iou_ceiling)
     keys = (batch.labels.key[labels[0]], batch.labels.key[labels[1]]) if across else labels
     return find_overlaps(sides, (ours, theirs), keys, crowd, len(batch.datums), reaching, threads)
 
 
 def _select_same_label(
-    overlaps: OverlapPairs | None, sides: tuple[SortedRows, SortedRows], rules: DetectionRules
+    overlaps: OverlapPairs, sides: tuple[SortedRows, SortedRows], rules: DetectionRules
 ) -> Pairs:
     """Overlaps within labels, as matching reads them."""
-    if overlaps is None:
-        return BY_BOXES
     p_label, g_label = (label_of(side.start) for side in sides)
     same = p_label[overlaps.prediction] == g_label[overlaps.ground_truth]
     same_label = OverlapPairs(
@@ -433,8 +432,10 @@ def tally(
             option="area_ranges",
         )
     matched, overlap_pairs = match_batch(batch, settings, needs, threads, lap)
-    left_out(frames, matched.left)
-    frames.notes += _inside_regions(matched, settings)
+    if any(matched.left):
+        left_out(frames, matched.left)
+    if any(matched.inside):
+        frames.notes += _inside_regions(matched, settings)
     if frames.notes:
         _keep_ties(frames, matched.ranked)
     if PLACES in needs:
@@ -447,7 +448,7 @@ def tally(
     examples = outcomes = errors = label_errors = points = None
     if overlapping:
         at = settings.pr_curve_iou_threshold
-        crowd = matched.ground_truths.in_order(batch.crowd) if settings.rules.crowd_counts else None
+        crowd = batch.crowd[matched.ground_truths.row] if settings.rules.crowd_counts else None
         overlaps = matched, batch.labels, len(batch.datums), _lowest(settings, needs)
         grid = settings.spot_ious, settings.score_thresholds
     if overlapping == {"confusion"}:
@@ -579,9 +580,11 @@ def match_batch(
     grid = variants(settings, needs)
     overlap_ious = _overlap_ious(settings, needs)
     sides = lay_out_sides(batch, settings.rules, threads)
-    sides, below = _reaching(batch, sides, settings)
-    sides, inside = outside_regions(batch, sides, settings, threads)
-    rank = None
+    below, inside, rank = 0, (0, 0), None
+    if settings.thresholds:
+        sides, below = _reaching(batch, sides, settings)
+    if batch.regions is not None:
+        sides, inside = outside_regions(batch, batch.regions, sides, settings, threads)
     if settings.rules.ranked_in_datum:
         ours, rank = ranked_in_datum(sides[0], settings.cap)
         sides = ours, sides[1]
@@ -610,7 +613,9 @@ def match_batch(
         threads,
         taker=bool(needs & (_OVERLAPPING | OF_POINTS | {OF_HITS})),
         took=took,
-        pairs=_select_same_label(overlap_pairs, sides, settings.rules),
+        pairs=BY_BOXES
+        if overlap_pairs is None
+        else _select_same_label(overlap_pairs, sides, settings.rules),
         lenient=lenient,
     )
     if rank is not None:
@@ -627,8 +632,6 @@ def _reaching(
     batch: Batch, sides: tuple[SortedRows, SortedRows], settings: Settings
 ) -> tuple[tuple[SortedRows, SortedRows], int]:
     """The sides without predictions below their label's threshold, and how many those are."""
-    if not settings.thresholds:
-        return sides, 0
     ours, theirs = sides
     limits = limits_of(settings.thresholds, batch.labels, single=batch.single, otherwise=-math.inf)
     mask = ours.score >= limits[label_of(ours.start)]
@@ -637,7 +640,7 @@ def _reaching(
 
 def _in_the_input(ranked: Ranked, sides: tuple[Side, Side]) -> Ranked:
     """Return the tally with row numbers of the whole input, if the tables are part of one."""
-    ours, theirs = (side.rows for side in sides)
+    ours, theirs = sides[0].rows, sides[1].rows
     return msgspec.structs.replace(
         ranked,
         row=ranked.row if ours is None else ours[ranked.row],

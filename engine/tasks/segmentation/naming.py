@@ -270,7 +270,7 @@ def apply_map(frames: Frames, sides: dict[str, pl.DataFrame], settings: Settings
     Raises:
         InputError: the map results in a mix of integers and strings.
     """
-    keyed = {side: "label_key" in frame.columns for side, frame in frames.sides.items()}
+    keyed = {side for side, frame in frames.sides.items() if "label_key" in frame.columns}
     rows = {
         side: both_sides.label_pairs(frame)
         for side, frame in frames.sides.items()

@@ -457,7 +457,7 @@ def label_notes(tallies: Tallies) -> list[Note]:
     }
     if seen.whole.declared is not None:
         pairs[LABELS] = frame.filter(pl.Series(seen.whole.declared))
-    return both_sides.label_notes(pairs, dict.fromkeys(pairs, True))
+    return both_sides.label_notes(pairs, pairs)
 
 
 def common(tallies: Sequence[Tallies], codes: Sequence[Array], fill: Fill) -> list[Tallies] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -157,7 +158,7 @@ def _precision_of(view: RankedView, some: tuple[Array, ...], ious: tuple[float, 
     Returns:
         [row, iou, level].
     """
-    group, label, area = (axis[:, None] for axis in some)
+    group, label, area = np.stack(some)[:, :, None]
     return view.precision[group, label, area, at_ious(view, ious)]
 
 
@@ -229,8 +230,8 @@ def mean_recall(view: RankedView, settings: Settings, ious: tuple[float, ...]) -
 def axis_values(settings: Settings, ious: tuple[float, ...] = ()) -> dict[str, Sequence[Any]]:
     """Return the values of the axes of detection cells; IoU thresholds as round decimals."""
     return {
-        "area": [name for name, _, _ in settings.areas],
-        "iou_threshold": [settings.in_user_unit(iou) for iou in ious],
+        "area": [*map(itemgetter(0), settings.areas)],
+        "iou_threshold": [*map(settings.in_user_unit, ious)],
         "score_threshold": settings.score_thresholds,
         "max_detections": settings.max_detections or (None,),
     }
