@@ -284,7 +284,7 @@ def encode(
     if not used_up:
         columns = [*columns]
     room = _SPREAD * sum(map(len, columns)) + 1024
-    filled = [column for column in columns if len(column)]
+    filled = [*filter(len, columns)]
     if not filled or (bitmap := bitmap_of(filled, room, bucket)) is None:
         return _by_hash(columns)
     filled.clear()

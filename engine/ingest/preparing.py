@@ -113,7 +113,7 @@ def with_regions(
     if datums is not None and COLUMN.name in datums.columns and COLUMN.name not in table:
         # the user gave another table of datums
         frames.append(_of_lists(datums, contracts[DATUMS], options))
-    filled = [frame for frame in frames if frame.height]
+    filled = [*filter(len, frames)]
     if not filled and not (always and frames):
         return inputs
     frames = filled or frames[:1]
