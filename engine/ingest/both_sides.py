@@ -288,7 +288,7 @@ def places(frames: Mapping[str, pl.DataFrame], names: Sequence[str]) -> list[Pla
 
 def dtypes_of(frames: Mapping[str, pl.DataFrame], names: Sequence[str]) -> list[pl.DataType]:
     """Return the dtype of each column with one of these names."""
-    return [frames[role].schema[name] for role, name in places(frames, names)]
+    return [frame.schema[name] for frame in frames.values() for name in names if name in frame]
 
 
 def same_kind(
@@ -565,11 +565,12 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Container[str]) -> lis
         InputError: label keys on only one side, so that no labels match.
     """
     ours, theirs = pairs.get(PREDICTIONS), pairs.get(GROUND_TRUTHS)
+    undeclared = _undeclared(pairs) if LABELS in pairs else []
     if ours is None or theirs is None or not ours.height or not theirs.height:
-        return _undeclared(pairs)
+        return undeclared
     one_keyed = (PREDICTIONS in keyed) != (GROUND_TRUTHS in keyed)
     if ours.equals(theirs, null_equal=False) and not one_keyed:
-        return _undeclared(pairs)
+        return undeclared
     unmatched = [
         mine.join(other, on=["label_key", "label_value"], how="anti", maintain_order="left")
         for mine, other in ((ours, theirs), (theirs, ours))
@@ -598,7 +599,7 @@ def label_notes(pairs: Mapping[str, pl.DataFrame], keyed: Container[str]) -> lis
     for side, one_sided in zip((PREDICTIONS, GROUND_TRUTHS), unmatched, strict=True):
         if one_sided.height:
             notes.append(_in_one_only(side, _labels(one_sided, _MOST_LISTED), one_sided.height))
-    return notes + _undeclared(pairs)
+    return notes + undeclared
 
 
 _MISSING = ("NaN", "nan", "<NA>", "None")
@@ -723,10 +724,8 @@ def without_labels(notes: Sequence[Note], settled: Collection[str]) -> list[Note
 
 def _undeclared(pairs: Mapping[str, pl.DataFrame]) -> list[Note]:
     """Labels that a table of labels does not list."""
-    if LABELS not in pairs or not pairs[LABELS].height:
-        return []
     sides = [pairs[side] for side in (PREDICTIONS, GROUND_TRUTHS) if side in pairs]
-    if not sides:
+    if not pairs[LABELS].height or not sides:
         return []
     used = pl.concat(sides).unique(maintain_order=True)
     undeclared = used.join(

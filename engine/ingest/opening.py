@@ -803,6 +803,7 @@ def open_inputs(
     options = options or Options()
     predictions, ground_truths = tables.predictions, tables.ground_truths
     arguments: dict[str, Any] = {PREDICTIONS: predictions, GROUND_TRUTHS: ground_truths}
+    ambiguous = False
     if ground_truths is None:
         arguments = {TABLE: predictions}
     elif not isinstance(predictions, _FRAMES) or not isinstance(ground_truths, _FRAMES):
@@ -810,9 +811,9 @@ def open_inputs(
         arguments[PREDICTIONS] = predictions = _nothing_tracked(predictions, ground_truths)
         refuse_uneven(predictions, ground_truths)
         arguments = paired_values(predictions, ground_truths, tables.labels, options) or arguments
+        # Open the ground truths first if they may be evidence for the format of the predictions.
+        ambiguous = _may_be_ambiguous(arguments.get(PREDICTIONS))
     opened: dict[str, Source] = {}
-    # Open the ground truths first if they may be evidence for the format of the predictions.
-    ambiguous = ground_truths is not None and _may_be_ambiguous(arguments.get(PREDICTIONS))
     if extras is None:
         extras = needed_fields(options.iou_type, options.convert_to)
     if room is not None and room.given:

@@ -100,7 +100,7 @@ def with_regions(
     frames = [] if options.regions is None else [_of_table(contracts[REGION_TABLE], options)]
     sources = dict(inputs.sources)
     truths = sources[GROUND_TRUTHS]
-    if any(note.kind == _LEFT_OUT for note in truths.notes):
+    if _LEFT_OUT in map(attrgetter("kind"), truths.notes):
         rest = tuple(note for note in truths.notes if note.kind != _LEFT_OUT)
         sources[GROUND_TRUTHS] = msgspec.structs.replace(truths, notes=rest)
         inputs = msgspec.structs.replace(inputs, sources={**sources})

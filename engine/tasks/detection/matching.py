@@ -160,11 +160,9 @@ def area_bits(word: Word, area: int) -> np.uint64:
 
 def _prefix(word: Word) -> Array:
     """Variants of a word whose threshold is among the first c, uint64 [thresholds + 1]."""
-    rows = [
-        sum(((1 << c) - 1) << (a * word.n_thresholds) for a in range(word.n_areas))
-        for c in range(word.n_thresholds + 1)
-    ]
-    return np.array(rows, np.uint64)
+    counts = np.array([(1 << c) - 1 for c in range(word.n_thresholds + 1)], np.uint64)
+    shifts = np.arange(word.n_areas, dtype=np.uint64) * np.uint64(word.n_thresholds)
+    return (counts[:, None] << shifts).sum(axis=1)
 
 
 def match(
