@@ -484,7 +484,7 @@ def overlap_warning(
         whole: whether these are all datums, so that a few boxes are noted, too.
     """
     some = sample(predictions, truths, np.arange(len(datums), dtype=np.int64))
-    if not some.fewest:
+    if not some.ours.size:
         return _shifted_ids(predictions, truths, datums)
     best, at = some.best(some.iou(some.ours, some.theirs))
     as_is = float(best.mean())

@@ -851,7 +851,7 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     if not settings.rules.ignore:
         ignore = np.zeros(g_datum.size, bool)
     ignored = ignore
-    if frames.whole and settings.rules.region_overlap is not None:
+    if frames.whole and settings.rules.region_overlap is not None and ignore.any():
         _note_regions(frames, labels, g_label[ignore & ~crowd], p_label)
     if shapes[1] is not None and shapes[1].set_aside is not None:
         ignore = ignore | shapes[1].set_aside
