@@ -90,12 +90,11 @@ def large(inputs: Inputs) -> bool:
         except OSError:
             return False
         size += max(packed, sum(map(attrgetter("total"), source.footprints.values())) // _PACKED)
-    return size > 0 and size * _GROWTH > free_memory() // 2
+    return size > 0 and size * _FILE_GROWTH > free_memory() // 2
 
 
-_GROWTH = 12  # bytes in memory, at most, of a byte of compressed columns while they are matched
+_FILE_GROWTH = 12  # bytes in memory, at most, of a byte of compressed columns during matching
 _PACKED = 2  # bytes of columns in memory of a byte of them in a file, at least
-_CELL = 8
 
 
 def _of_machine(root: Path) -> int:

@@ -24,6 +24,7 @@ from refusals import refused
 from sizes import tune
 
 import evalengine as ee
+from evalengine.ingest.opening import Tables, open_inputs
 from evalengine.outofcore import memory, shuffle
 from evalengine.outofcore import shuffle as shuffle_stage
 from evalengine.outofcore.memory import scratch_folder
@@ -76,6 +77,18 @@ def test_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         nothing = store.path("predictions/night*/*.parquet")
         with refused("file_missing", file=nothing):
             ee.score(nothing, remote[1], task="detection", **own)
+
+
+def test_files_of_a_twelfth_of_half_the_free_memory_are_scored_in_buckets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(tmp_path, 1)
+    sides = [tmp_path / name / "00000.parquet" for name in ("predictions", "truths")]
+    size = sum(side.stat().st_size for side in sides)
+    for share, buckets in ((22, True), (40, False)):
+        monkeypatch.setattr(memory, "free_memory", lambda free=share * size: free)
+        inputs = open_inputs(Tables(*map(str, sides)))
+        assert memory.large(inputs) == buckets
 
 
 def test_a_truncated_object_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
