@@ -533,13 +533,7 @@ def _raster(dtype: pl.DataType) -> pl.DataType | None:
         return pl.String()
     if dtype == pl.Object:
         return dtype
-    inner, depth = dtype, 0
-    while isinstance(inner, (pl.List, pl.Array)):
-        depth += len(inner.shape) if isinstance(inner, pl.Array) else 1
-        child = inner.inner
-        while isinstance(inner, pl.Array) and isinstance(child, pl.Array):
-            child = child.inner
-        inner = child if isinstance(child, pl.DataType) else child()
+    depth, inner = within(dtype)
     integral = inner == pl.Boolean or inner.is_integer()
     return dtype if depth == 2 and integral else None
 

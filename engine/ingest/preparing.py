@@ -682,9 +682,7 @@ def leave_unread(tables: Mapping[str, Side], options: Options) -> None:
     for role, naming in sides.items():
         columns = {*naming.exprs, *map(attrgetter("column"), naming.problems)}
         shapes[role] = [*filter(columns.__contains__, SHAPED_NAMES)]
-    if not any(shapes.values()):
-        return
-    if not (by_boxes if chosen else not all(shapes.values())):
+    if not any(shapes.values()) or not (by_boxes if chosen else not all(shapes.values())):
         return
     for role, naming in sides.items():
         present = shapes[role]

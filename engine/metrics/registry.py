@@ -389,9 +389,7 @@ def has(task: str, name: str) -> bool:
 
     Names that only tables know do not count.
     """
-    if name.casefold() in _groups(task):
-        return True
-    if at_threshold(task, name) is not None:
+    if name.casefold() in _groups(task) or at_threshold(task, name) is not None:
         return True
     try:
         parsed = _parsed(task, name)

@@ -77,7 +77,6 @@ from .stages import (
     collected,
     memory_file,
     merged_by_labels,
-    part_facts,
     part_file,
     tally_bucket,
     write_job,
@@ -605,7 +604,8 @@ def _merged(
 ) -> tuple[Any, int]:
     """Merge the tallies of all buckets in a folder; also return the number of datums."""
     if plan.does.by_labels:
-        return merged_by_labels(folder, parts, part_facts(folder, parts), plan, sizes, pool)
+        facts = [stored.head_of(part_file(folder, bucket))["about"] for bucket in parts]
+        return merged_by_labels(folder, parts, facts, plan, sizes, pool)
     in_parts = plan.does.in_parts
     assert in_parts is not None
     files = [str(part_file(folder, bucket)) for bucket in parts]

@@ -470,11 +470,6 @@ def bounds_frame(
         return limits.table(plan, values, chosen, extremes, Threads(1))
 
 
-def part_facts(folder: str, parts: list[int]) -> list[dict[str, Any]]:
-    """Return the metadata of the parts in a folder."""
-    return [stored.head_of(part_file(folder, bucket))["about"] for bucket in parts]
-
-
 # Labels larger than memory, split into score ranges common to all buckets.
 #
 # A bucket's rows of a label are sorted: by descending score, then descending tie, then datum. A

@@ -152,7 +152,7 @@ def show_anyhow(card: Scorecard, form: str, look: Look, *, written: bool) -> Opt
     except OptionError as error:
         if look.sort is None:
             raise
-        show(card, form, written=written, look=look.usually())
+        show(card, form, written=written, look=msgspec.structs.replace(look, sort=None))
         return error
     return None
 

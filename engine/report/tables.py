@@ -191,10 +191,6 @@ class Look(msgspec.Struct, frozen=True):
     top: int | None = None
     wide: bool = False
 
-    def usually(self) -> Look:
-        """Return the settings with the default order."""
-        return msgspec.structs.replace(self, sort=None)
-
 
 USUAL = Look()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -768,11 +767,6 @@ class EdgeMap(IdMap):
             ids = narrowed(super().read(self.whole)).astype(np.int32, copy=False)
             self._edges = segment_edges(ids, depth)
         return self._edges[window.top : window.bottom, window.left : window.right]
-
-
-def edge_maps(ratio: float) -> partial[EdgeMap]:
-    """Return the function that opens maps of edges, for :func:`.count_maps`."""
-    return partial(EdgeMap, ratio=ratio)
 
 
 # Pairs of label maps to counts of pairs of indices: in threads, large ones window by window.

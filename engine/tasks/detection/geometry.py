@@ -591,10 +591,6 @@ class Drawn(msgspec.Struct):
     rows: Array
     masks: Masks
 
-    def to_draw(self) -> Array:
-        """Rows that are not masks yet, int64."""
-        return np.flatnonzero(self.objects.kind != MASK)
-
 
 def own_masks(objects: Objects) -> Drawn:
     """The rows that have masks, read."""

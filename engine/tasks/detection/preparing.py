@@ -223,7 +223,7 @@ def image_sizes(
         if wrong.size:
             raise _different(side, wrong, datum, height, width)
     for side, of_rows in zip(drawn, codes, strict=True):
-        rows = side.to_draw()
+        rows = np.flatnonzero(side.objects.kind != MASK)  # to be drawn
         unknown = rows[~sized[of_rows[rows]]]
         if unknown.size:
             raise _unknown(side, unknown)

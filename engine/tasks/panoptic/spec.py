@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -43,7 +44,7 @@ from ..counted import (
     view_of,
 )
 from ..encoding import Workers, declared_places, encode_labels, encode_sides
-from ..pixels import NOTHING, IdMap, MapRow, Opens, Pairs, Side, count_maps, edge_maps, side_of
+from ..pixels import NOTHING, EdgeMap, IdMap, MapRow, Opens, Pairs, Side, count_maps, side_of
 from ..task import Cuts, Losses, PageFrame, Sample, Task
 from .dialects import Settings
 from .metrics import OF_IMAGE
@@ -280,7 +281,7 @@ def encode_batch(frames: Frames, settings: Settings, workers: Workers) -> Batch:
     counted = _counted(places, workers, IdMap)
     edges = None
     if settings.boundary_ratio is not None:
-        edges = _counted(places, workers, edge_maps(settings.boundary_ratio))
+        edges = _counted(places, workers, partial(EdgeMap, ratio=settings.boundary_ratio))
     _refuse_unknown(predicted, counted)
     frames.notes += _notes(truth, counted)
     declared, kind = _kinds(frames, labels)
