@@ -808,7 +808,11 @@ def open_inputs(
         arguments = {TABLE: predictions}
     elif not isinstance(predictions, _FRAMES) or not isinstance(ground_truths, _FRAMES):
         predictions = empty_images(predictions, ground_truths)
-        arguments[PREDICTIONS] = predictions = _nothing_tracked(predictions, ground_truths)
+        predictions, ground_truths = (
+            _nothing_tracked(predictions, ground_truths),
+            _nothing_tracked(ground_truths, predictions, tracks=True),
+        )
+        arguments = {PREDICTIONS: predictions, GROUND_TRUTHS: ground_truths}
         refuse_uneven(predictions, ground_truths)
         arguments = paired_values(predictions, ground_truths, tables.labels, options) or arguments
         # Open the ground truths first if they may be evidence for the format of the predictions.
@@ -872,33 +876,38 @@ _SAMPLES = frozenset({"doc_id", "sample_id"})
 _FRAMES = (pl.DataFrame, pl.LazyFrame)
 
 
-def _nothing_tracked(predictions: Any, truths: Any) -> Any:
-    """Return the predictions; empty text files as files of the other side's format without rows."""
-    if not all(isinstance(path, (str, os.PathLike)) for path in (predictions, truths)):
-        return predictions
-    path, of_truths = os.fspath(predictions), os.fspath(truths)
+def _nothing_tracked(thing: Any, other: Any, *, tracks: bool = False) -> Any:
+    """Return one side; empty text files as files of the other side's format without rows.
+
+    Args:
+        tracks: only if the other side has tracks: other ground truths without rows have no images.
+    """
+    if not all(isinstance(path, (str, os.PathLike)) for path in (thing, other)):
+        return thing
+    path, of_other = os.fspath(thing), os.fspath(other)
     if not _is_empty(path):
-        return predictions
+        return thing
     from .annotations.format import look_at
     from .annotations.registry import open_annotations, recognised
+    from .where import no_rows
 
-    match, look = recognised([of_truths]), look_at([path])
-    if match is None or look is None:
-        return predictions
+    match, look = recognised([of_other]), look_at([path])
+    if match is None or look is None or (tracks and match[0].datum != "sequence"):
+        return thing
     source = open_annotations(match[0], look)
     if match[0].datum != "sequence" and "score" not in source.frame.collect_schema():
         source.frame = source.frame.with_columns(score=pl.lit(0.0))
+    if tracks:  # all sequences without an object are rarely deliberate
+        source.notes += tuple(no_rows({}, {PREDICTIONS: 1, GROUND_TRUTHS: 0}))
     return source
 
 
 def _is_empty(path: str) -> bool:
-    """Return whether a path is an empty text file, or a folder of only such files."""
+    """Return whether a path is an empty text file, or has only such files and sequences' facts."""
     if not os.path.isdir(path):
         return path.endswith(".txt") and os.path.isfile(path) and not os.path.getsize(path)
-    files = os.listdir(path)
-    return bool(files) and all(
-        name.endswith(".txt") and _is_empty(os.path.join(path, name)) for name in files
-    )
+    files = [name for name in os.listdir(path) if name != "seqinfo.ini"]
+    return bool(files) and all(_is_empty(os.path.join(path, name)) for name in files)
 
 
 def _may_be_ambiguous(thing: Any) -> bool:

@@ -6,6 +6,7 @@ MOT20, and on 30 of KITTI.
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -156,6 +157,28 @@ def test_empty_files(tmp_path: Path) -> None:
         (tmp_path / "found" / "S-1.txt").write_text("")
         card = ee.score(empty, truth, dialect="mot", metrics=METRICS)
         assert [card.value(name) for name in METRICS[:3]] == [0, 0, 4]
+
+
+def test_empty_ground_truths(tmp_path: Path) -> None:
+    predictions, truth = mot(tmp_path)
+    (tmp_path / "gt" / "S-1" / "gt" / "gt.txt").write_text("")
+    for det in ("with", "without"):
+        if det == "without":
+            shutil.rmtree(tmp_path / "gt" / "S-1" / "det")
+        card = ee.score(predictions, truth, dialect="mot", metrics=METRICS)
+        assert [card.value(name) for name in METRICS[:3]] == [0, 6, 0]
+    assert noted(card, "no_ground_truths", severity="warning")
+    (tmp_path / "found" / "S-1.txt").write_text("")
+    with refused("file_empty"):  # no text identifies the format
+        ee.score(predictions, truth)
+    sides = [tmp_path / name / "0000.txt" for name in ("tracks", "labels")]
+    for side, text in zip(
+        sides, ("0 1 Car 0 0 -1 10 10 30 40 1 1 1 0 0 9 0 0.9\n", ""), strict=True
+    ):
+        side.parent.mkdir()
+        side.write_text(text)
+    card = ee.score(*(side.parent for side in sides), dialect="kitti", metrics=METRICS)
+    assert [card.value(name) for name in METRICS[:3]] == [0, 1, 0]
 
 
 def test_labels_that_a_dialect_does_not_score(tmp_path: Path) -> None:
