@@ -41,6 +41,8 @@ def test_as_polars_infers_from_all_rows(tmp_path_factory, rows) -> None:
         (["007", "8"], pl.String),
         (["-07"], pl.String),
         (["007", "1.5"], pl.Float64),
+        (["007", "1.5", "1.0"], pl.Float64),
+        (["007", "7.0", "7"], pl.String),
         (["18446744073709551615", "1"], pl.UInt64),
         (["18446744073709551615", "-1"], pl.Int128),
         (["9" * 42], pl.String),

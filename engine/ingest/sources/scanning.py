@@ -59,9 +59,9 @@ def scan_csv(
     """Scan CSV files as a lazy table.
 
     Types are inferred from all rows, not the first hundred, with the rules of Polars. Rows are read
-    in batches, so that large or highly compressed files are not loaded at once. An integer column
-    with leading zeros (``007``), or with integers too large for any type, stays a string. Blank
-    lines are skipped, and so is a first line ``sep=;``, as Excel writes it.
+    in batches, so that large or highly compressed files are not loaded at once. A column of whole
+    numbers with leading zeros (``007``), or with integers too large for any type, stays a string.
+    Blank lines are skipped, and so is a first line ``sep=;``, as Excel writes it.
 
     Args:
         sizes: receives the sizes of columns of long texts.
@@ -213,6 +213,15 @@ def _dtypes(
         long_texts = ((name, n) for name, n in zip(names, lengths, strict=True) if n and n > LONG)
         sizes.update((name, MemorySize(cell=n, least=n)) for name, n in long_texts)
     dtypes = {name: _dtype(kind or 0) for name, kind in zip(names, kinds, strict=True)}
+    of_both = [
+        name
+        for name, kind in zip(names, kinds, strict=True)
+        if dtypes[name] == pl.Float64 and kind & _NAME
+    ]
+    if of_both:  # leading zeros next to fractions are no names; next to 1.0 they are
+        fractions = pl.col(of_both).cast(pl.Float64, strict=False) % 1 != 0
+        has_some = texts.select(fractions.any()).collect(engine="streaming").row(0)
+        dtypes |= {n: pl.String() for n, some in zip(of_both, has_some, strict=True) if not some}
     long = [
         name
         for name, length in zip(names, lengths, strict=True)
@@ -245,7 +254,7 @@ def _dtype(kinds: int) -> pl.DataType:
     if kinds == _WHOLE:
         return pl.Int64()
     if kinds & _NUMBER and not kinds & (_BOOL | _TEXT):
-        return pl.Float64()  # leading zeros next to fractions are no names
+        return pl.Float64()
     return pl.Boolean() if kinds == _BOOL else pl.String()
 
 
