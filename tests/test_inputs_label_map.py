@@ -11,6 +11,7 @@ import pytest
 from refusals import refused
 from small_tables import ground_truths, kinds, load, note, predictions, refusal
 
+import evalengine as ee
 from evalengine.ingest.relabel import apply_label_map, read_label_map, relabel
 from evalengine.schemas.errors import InputError
 
@@ -211,3 +212,34 @@ def test_declared_labels_are_mapped_too() -> None:
     frames = load(labels=["cat", "dog", "van"], label_map={"van": "cat"})
     assert frames.label_map is not None
     assert frames.label_map["labels"]["new_label_value"].to_list() == ["cat", "dog", "cat"]
+
+
+KEYED = pl.DataFrame(
+    {
+        "datum_id": [1, 2, 3, 4],
+        "label_key": ["k", "k", "j", "j"],
+        "actual": [0, 1, 0, 2],
+        "predicted": [0, 1, 0, 2],
+    }
+)
+
+
+def test_declared_labels_without_a_key_are_those_of_every_key() -> None:
+    """They are declared, and mapped, also under keys whose rows do not have them."""
+    whole = ee.score(KEYED, task="classification", labels=[0, 1, 2])
+    assert "labels_not_declared" not in {one.code for one in whole.findings}
+    card = ee.score(KEYED, task="classification", labels=[0, 1])
+    assert {one.code: one.count for one in card.findings}["labels_not_declared"] == 1
+    merged = ee.score(
+        KEYED, task="classification", dialect="sklearn", labels=[0, 1, 2], label_map={2: 1}
+    )
+    rows = merged.metrics.filter(metric="F1").filter(pl.col("label_value").is_not_null())
+    assert rows["label_value"].to_list() == [0, 1, 0, 1]
+    assert merged.value("F1", average="macro", label_key="k") == 1.0
+
+
+def test_declared_integers_may_be_mapped_to_names() -> None:
+    for table in (KEYED, KEYED.drop("label_key")):
+        names = {0: "road", 1: "car", 2: "tree", 3: "sky"}
+        card = ee.score(table, task="classification", labels=[0, 1, 2, 3], label_map=names)
+        assert {*card.metrics["label_value"].drop_nulls()} == {*names.values()}

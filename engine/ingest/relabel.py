@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ..schemas.contract import DEFAULT_LABEL_KEY, LABELS, PREDICTIONS, TABLE
+from ..schemas.contract import DEFAULT_LABEL_KEY, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.errors import InputError, OptionError, ReadError, did_you_mean
 from . import both_sides, dtypes
 from .both_sides import LABEL_COLUMNS
@@ -220,6 +220,8 @@ def hold_labels(
     if label_map is None:
         both_sides.check_kinds(frames, both_sides.LABEL_COLUMNS)
         pairs = pairs or both_sides.side_pairs(frames)
+        if LABELS in pairs:
+            pairs = _under_every_key(pairs, frames)
         missing = both_sides.missing_notes(frames, pairs)
         return None, both_sides.label_notes(pairs, keyed) + missing
     for role, name in both_sides.places(frames, both_sides.LABEL_COLUMNS):
@@ -232,7 +234,10 @@ def hold_labels(
     else:
         flag = pl.col(pl.Boolean).cast(pl.Int64)
         pairs = {side: frame.with_columns(flag) for side, frame in pairs.items()}
-    mapping, notes = relabel(read_label_map(label_map), pairs)
+    entries = read_label_map(label_map)
+    if LABELS in pairs:
+        pairs = _under_every_key(pairs, frames, entries["new_label_key"])
+    mapping, notes = relabel(entries, pairs)
     if TABLE in frames:
         _same_keys(mapping)
     after = {
@@ -251,9 +256,10 @@ def hold_labels(
     if len({frame.schema["label_value"] for frame in pairs.values()}) == 1:
         return mapping, notes
     for role, name in both_sides.places(frames, both_sides.LABEL_COLUMNS):
-        if role == both_sides.SCORES:
-            # Score columns apply to every key; the map of the first key decides.
-            first = mapping[PREDICTIONS].unique("label_value", keep="first", maintain_order=True)
+        if role == both_sides.SCORES or (role == LABELS and "label_key" not in frames[role]):
+            # They apply to every key; the map of the first key decides.
+            first = mapping[LABELS if role == LABELS else PREDICTIONS]
+            first = first.unique("label_value", keep="first", maintain_order=True)
             plain = first.with_columns(
                 pl.lit(DEFAULT_LABEL_KEY).alias(key) for key in ("label_key", "new_label_key")
             )
@@ -262,6 +268,28 @@ def hold_labels(
             side = both_sides.SIDE_OF.get(name, role)
             frames[role] = _with_new_labels(frames[role], name, mapping[side])
     return None, notes
+
+
+def _under_every_key(
+    pairs: Mapping[str, pl.DataFrame], frames: Mapping[str, pl.DataFrame], *new: pl.Series
+) -> Mapping[str, pl.DataFrame]:
+    """Return the labels with declared ones, if they have no key, under every key of the rows.
+
+    Args:
+        new: keys of a label map.
+    """
+    if LABELS not in frames or "label_key" in frames[LABELS].columns:
+        return pairs
+    keys = [frame["label_key"] for side, frame in pairs.items() if side != LABELS]
+    for side in (PREDICTIONS, GROUND_TRUTHS):
+        if side in frames and side not in pairs:  # label maps
+            has_keys = "label_key" in frames[side].columns
+            keys.append(frames[side]["label_key"] if has_keys else pl.Series([DEFAULT_LABEL_KEY]))
+    if not any(map(len, keys)):
+        return pairs
+    every = pl.concat([key.cast(pl.String) for key in (*keys, *new)]).drop_nulls().unique().sort()
+    values = pairs[LABELS].select("label_value")
+    return {**pairs, LABELS: every.to_frame("label_key").join(values, how="cross")}
 
 
 def new_labels(label_map: Any, pairs: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

@@ -155,6 +155,7 @@ def encode_labels(
     frames: Frames,
     extra: pl.Series | None = None,
     extra_key: pl.Series | None = None,
+    every_key: pl.Series | None = None,
 ) -> tuple[Labels, list[Array]]:
     """Code the labels of all columns, after mapping.
 
@@ -164,6 +165,7 @@ def encode_labels(
         frames: the tables, for their label map and declared labels.
         extra: label values that are not rows (columns of a wide table).
         extra_key: their label keys; None if all have the default key.
+        every_key: label keys, which need not have a label, for declared labels.
 
     Returns:
         the labels; int32 codes of the rows of each column, then of ``extra`` if given.
@@ -181,7 +183,7 @@ def encode_labels(
         pairs = pl.DataFrame([key.new_from_index(0, len(distinct)), distinct.alias("label_value")])
     else:
         pairs, codes = _with_keys(distinct, codes, keys)
-    return _tabled(pairs, codes, frames)
+    return _tabled(pairs, codes, frames, every_key)
 
 
 def _with_keys(
@@ -206,7 +208,7 @@ def _with_keys(
 
 
 def _tabled(
-    pairs: pl.DataFrame, pair_codes: list[Array], frames: Frames
+    pairs: pl.DataFrame, pair_codes: list[Array], frames: Frames, every_key: pl.Series | None
 ) -> tuple[Labels, list[Array]]:
     """The table of all labels, mapped and declared ones too, and codes into it."""
     key = ["label_key", "label_value"]
@@ -223,7 +225,7 @@ def _tabled(
     every = mapped
     if all_labels is not None:
         every = pl.concat([mapped.select(key), _mapped(all_labels, frames.label_map).select(key)])
-    declared = declared_labels(frames, every, "frequency")
+    declared = declared_labels(frames, every, "frequency", every_key=every_key)
     table = pl.concat([every.select(key), declared.select(key)]).unique().sort(key)
     code_of = table.with_row_index("code")
     joined = mapped.join(code_of, on=key, how="left", maintain_order="left")
@@ -241,13 +243,19 @@ def _mapped(pairs: pl.DataFrame, maps: dict[str, pl.DataFrame] | None) -> pl.Dat
         return pairs
     key = ["label_key", "label_value"]
     table = pl.concat(list(maps.values()), how="vertical_relaxed").unique(key)
-    return pairs.join(table, on=key, how="left", maintain_order="left").select(
-        pl.coalesce("new_label_key", "label_key").alias("label_key"),
-        pl.coalesce("new_label_value", "label_value").alias("label_value"),
+    return (
+        pairs.cast({"label_value": table.schema["label_value"]})
+        .join(table, on=key, how="left", maintain_order="left")
+        .select(
+            pl.coalesce("new_label_key", "label_key").alias("label_key"),
+            pl.coalesce("new_label_value", "label_value").alias("label_value"),
+        )
     )
 
 
-def declared_labels(frames: Frames, pairs: pl.DataFrame, *more: str) -> pl.DataFrame:
+def declared_labels(
+    frames: Frames, pairs: pl.DataFrame, *more: str, every_key: pl.Series | None = None
+) -> pl.DataFrame:
     """Return declared labels, mapped like the rows, as label_key, label_value, label_name.
 
     Without a key, they are declared for every key.
@@ -256,6 +264,7 @@ def declared_labels(frames: Frames, pairs: pl.DataFrame, *more: str) -> pl.DataF
         frames: the tables, for declared labels and the label map.
         pairs: label_key and label_value of the rows.
         more: further columns of declared labels, kept if present.
+        every_key: further keys.
     """
     key = ["label_key", "label_value"]
     schema: dict[str, Any] = {**pairs.select(key).schema, "label_name": pl.String}
@@ -265,19 +274,24 @@ def declared_labels(frames: Frames, pairs: pl.DataFrame, *more: str) -> pl.DataF
     name = pl.lit(None, dtype=pl.String)
     if "label_name" in labels.columns:
         name = pl.col("label_name").cast(pl.String)
-    value = pl.col("label_value").cast(schema["label_value"])
+    value = pl.col("label_value")
+    if not frames.label_map:
+        value = value.cast(schema["label_value"])
     extra = [column for column in more if column in labels.columns]
     if "label_key" in labels.columns:
         table = labels.select("label_key", value, name.alias("label_name"), *extra)
     else:
-        keys = pairs["label_key"].unique().sort()
+        keys = pairs["label_key"] if every_key is None else pairs["label_key"].append(every_key)
+        keys = keys.unique().sort()
         if keys.is_empty():
             keys = pl.Series("label_key", [DEFAULT_LABEL_KEY])
         table = labels.select(value, name.alias("label_name"), *extra)
         table = table.join(keys.to_frame(), how="cross").select(*key, "label_name", *extra)
     if frames.label_map:
         table = _mapped(table, frames.label_map).with_columns(
-            table["label_name"], *(table[one] for one in extra)
+            pl.col("label_value").cast(schema["label_value"]),
+            table["label_name"],
+            *(table[one] for one in extra),
         )
     return table.unique(key, keep="first", maintain_order=True)
 

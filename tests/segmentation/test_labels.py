@@ -172,3 +172,41 @@ def test_a_run_without_a_label_has_rows_with_reasons(dialect: str) -> None:
     assert (row["value"], row["reason"][:8]) == (None, "no label")
     (of_valor,) = [one for one in card.to_valor() if one["type"] == "mIOU"]
     assert of_valor == {"type": "mIOU", "value": 0.0, "parameters": {"label_key": "label"}}
+
+
+def test_declared_labels_are_those_of_every_key() -> None:
+    """Label maps rename them, and keys without a labelled pixel have them, too."""
+    maps = pl.DataFrame(
+        {
+            "datum_id": [1, 1, 2],
+            "label_key": ["a", "b", "c"],
+            "raster": [[[1, 2]], [[1, 3]], [[0, 0]]],
+        }
+    )
+    card = ee.score(
+        maps, maps, dialect="valor-lite", labels=["road", "car", "tree"], label_map={"tree": "road"}
+    )
+    rows = card.metrics.filter(metric="IOU").filter(pl.col("label_value").is_not_null())
+    assert rows["label_value"].to_list() == ["car", "road"] * 3
+    assert [card.value("mIOU", label_key=key) for key in "abc"] == [1.0, 0.5, 0.0]
+
+
+def test_labels_that_overlap_in_ignored_pixels_only_do_not_overlap() -> None:
+    truth = np.array([[0, 1, 255]])
+    masks = pl.DataFrame(
+        {"datum_id": [0, 0], "label_value": [0, 1], "mask": [[[1, 0, 1]], [[0, 1, 1]]]}
+    )
+    card = ee.score(masks, [truth], ignore_index=255)
+    assert card.value("PixelAccuracy") == 1.0
+    assert "labels_overlap" not in {one.code for one in card.findings}
+
+
+def test_true_masks_have_no_ignored_index() -> None:
+    """The option is noted as unread, so it excludes no label in dialect torchmetrics."""
+    truth = pl.DataFrame({"datum_id": [0], "label_value": [1], "mask": [[[0, 1]]]})
+    found = [np.array([[0, 1]])]
+    plain, ignored = (
+        ee.score(found, truth, dialect="torchmetrics", **options)
+        for options in ({}, {"ignore_index": 0})
+    )
+    assert plain.value("mIOU") == ignored.value("mIOU") == 0.5

@@ -458,11 +458,11 @@ def _united(
     n = units.datum.size
     masks = union_by(layers.masks, _int32(inverse), joint.size)
     union = union_by(masks, _int32(unit), n)
-    overlapping = summed(unit, masks.area, n) > union.area
     area, covered = masks.area, union.area
     if ignored is not None:
         area = area - _count_shared(masks, ignored, np.arange(joint.size), unit)
         covered = covered - _count_shared(union, ignored, np.arange(n), np.arange(n))
+    overlapping = summed(unit, area, n) > covered
     return _United(unit, joint % many, masks, area, union, covered, overlapping)
 
 

@@ -206,11 +206,12 @@ def label_codes(
         spread.append(inverse)
     if pairs:
         apply_map(frames, pairs, settings)
-    labels, coded = encode_labels(values, keys, frames)
+    labels, coded = encode_labels(values, keys, frames, every_key=units.keys)
     # A key without labels has rows without values: all its pixels may be ignored, or background.
     labels = labels.with_keys(units.keys)
     codes = [code[at] for code, at in zip(coded, spread, strict=True)]
-    return labels, codes, ignored_codes(labels, names, settings, codes[0])
+    true = np.arange(len(labels)) if sides[0].layered else codes[0]  # masks: no index is ignored
+    return labels, codes, ignored_codes(labels, names, settings, true)
 
 
 def ignored_codes(labels: Labels, names: Names | None, settings: Settings, true: Array) -> Array:
