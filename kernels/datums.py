@@ -66,8 +66,10 @@ def hash_texts(offsets: Array, data: Array) -> Array:
 
 
 @kernel
-def _by_bucket(bucket: Array, start: Array, order: Array) -> None:
-    for i in range(bucket.size):
+def _by_bucket(hashes: U64, bucket: Array, start: Array, order: Array) -> None:
+    n = np.uint64(start.size - 1)
+    for i in range(hashes.size):
+        bucket[i] = hashes[i] if hashes[i] < n else hashes[i] % n
         start[bucket[i] + 1] += 1
     for b in range(start.size - 1):
         start[b + 1] += start[b]
@@ -87,11 +89,34 @@ def by_bucket(hashes: Array, n: int) -> tuple[Array, Array]:
     Returns:
         ``start``, int64 [n + 1], offsets by bucket; ``order``, uint32 [rows].
     """
-    bucket = (hashes % np.uint64(n)).astype(np.int32)
     start = np.zeros(n + 1, np.int64)
-    order = np.empty(bucket.size, np.uint32)
-    _by_bucket(bucket, start, order)
+    order = np.empty(hashes.size, np.uint32)
+    _by_bucket(hashes, np.empty(hashes.size, np.int32), start, order)
     return start, order
+
+
+@kernel
+def deal(values: I64, of: int, buckets: Array) -> None:
+    """Write the bucket of every integer: consecutive ones go to one bucket each, in turn.
+
+    Args:
+        of: number of buckets.
+        buckets: uint64 [n], written.
+    """
+    start, first, known = np.int64(0), np.int64(0), False
+    for i in range(values.size):
+        value = values[i]
+        # Differences of unsigned integers, because those of signed ones may overflow.
+        place = np.int64(np.uint64(value) - np.uint64(start))
+        if not (known and start <= value and 0 <= place < of):  # another turn
+            turn = value // of
+            start = np.int64(np.uint64(turn) * np.uint64(of))
+            known = start <= value  # otherwise the lowest turn begins below all integers
+            place = np.int64(np.uint64(value) - np.uint64(start))
+            hashed = mixed(np.uint64(turn) + np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
+            first = np.int64(hashed * np.uint64(of) >> np.uint64(32))
+        place += first
+        buckets[i] = place if place < of else place - of
 
 
 # Bitmaps of integers, and codes looked up in one. Integers in random order miss the cache, so flags

@@ -13,6 +13,7 @@ from .datums import (
     by_bucket,
     class_counts,
     count_tiny,
+    deal,
     draw_weights,
     drawn_classes,
     drawn_counts,
@@ -81,6 +82,7 @@ def inputs() -> None:
     look_up(value, 0, value, np.zeros(4, np.int32))
     hash_texts(np.array([0, 1]), np.zeros(1, np.uint8))
     by_bucket(hashes, 2)
+    deal(np.zeros(1, np.int64), 2, hashes[:1].copy())
     swap_bits(hashes, 0, 0, 4)
     weights, sums = draw_weights(hashes, 0, 0, 4), np.zeros((1, 1, 4))
     drawn_sums(None, np.zeros(4), np.zeros((4, 1)), weights, sums)

@@ -97,7 +97,7 @@ def test_bitmaps_of_a_bucket_are_the_set(columns: list[pl.Series], of: int) -> N
         return
     n = 0
     for number in range(of):
-        held = [c.filter(pl.Series(dealt(c, of)) % of == number) for c in columns]
+        held = [c.filter(pl.Series(dealt(c, of)) == number) for c in columns]
         n += sum(map(len, held))
         compared(held, Bucket(number, of))
     assert n == sum(map(len, columns))
@@ -106,8 +106,17 @@ def test_bitmaps_of_a_bucket_are_the_set(columns: list[pl.Series], of: int) -> N
 @pytest.mark.parametrize("step", [1, 2, 27, 270, 1 << 40])
 def test_ids_in_any_steps_fill_buckets_evenly(step: int) -> None:
     found = dealt(pl.Series(range(0, 5400 * step, step)) - 2**40, 27)
-    sizes = np.bincount(found % np.uint64(27), minlength=27)
+    sizes = np.bincount(found.astype(np.int64), minlength=27)
     assert abs(sizes - 200).max() < 80
+
+
+def test_the_bucket_of_an_id_depends_on_no_other_id() -> None:
+    ends = [-(2**63), 2**63 - 1, 0, -(2**63) + 1, 2**63 - 2, -1, 2**63 - 3, -(2**63)]
+    for of in (3, 27):
+        together = dealt(pl.Series(ends), of)
+        assert together is not None
+        alone = [int(dealt(pl.Series([one]), of)[0]) for one in ends]  # type: ignore[index]
+        assert together.tolist() == alone
 
 
 def test_codes_are_of_the_rows_that_were_coded() -> None:

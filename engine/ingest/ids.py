@@ -48,18 +48,18 @@ ALL = Bucket()
 
 
 def dealt(column: pl.Series, of: int) -> Array | None:
-    """Return the buckets of integers, modulo the number of buckets; arbitrary for nulls; None for
-    other columns.
+    """Return the buckets of integers, arbitrary for nulls; None for other columns.
 
     Returns:
         uint64 [n].
     """
     if not is_signed(column):
         return None
-    values: Array = column.cast(pl.Int64).fill_null(0).to_numpy()
-    quotients = values // of
-    buckets: Array = values - quotients * of + _first(quotients, of)
-    return buckets.view(np.uint64)
+    from ..kernels.datums import deal  # Numba, which runs without buckets do without
+
+    buckets = np.empty(len(column), np.uint64)
+    deal(column.cast(pl.Int64).fill_null(0).to_numpy(), of, buckets)
+    return buckets
 
 
 def is_signed(column: pl.Series) -> bool:

@@ -402,7 +402,6 @@ LEAST = 448 << 20
 MOST_BUCKETS = 400  # files open at once
 _GROWTH = 6  # bytes of memory per byte of a bucket's columns during matching, with some to spare
 _FULL = 0.7  # of that growth, without any to spare
-_PLAIN = 5.5  # of tables of numbers and texts, without slices and intervals, in one bucket
 _SCORE_ROW = 72
 """Bytes per score of classification, in addition to its columns, while a part's scores are sorted
 by label and then by label key.
@@ -412,6 +411,7 @@ _RANKED_ROW = 220  # bytes of memory per ranked row during the merge of label gr
 _RUN_ROW = 96  # bytes of memory per row during the merge of runs
 _SCRATCH_ROW = 120  # bytes on disk of a row beyond its columns: values of every metric
 _UNIQUE = 16  # bytes on disk of a value that may occur once, and of the number of its row
+_STRING, _INLINE = 16, 12  # bytes of a string, of which so many characters are a part
 _CELL, _CURVE_ROW = 8, 350  # bytes of a number, and of a row of a curve while it is made
 _CELL_ROW = 600  # bytes of a row of metrics while it is made and shown
 _COPIES = 3  # of the outcomes of a row while they are matched and merged
@@ -537,7 +537,7 @@ def bucket_count(
     """
     room = bucket_room(limit)
     size = sum(
-        (heads[role].estimated_size() / max(1, heads[role].height) + 8) * rows
+        (row_bytes(heads[role]) + 8) * rows
         for role, rows in heights.items()
         if role in heads and role != LABELS
     )
@@ -551,7 +551,10 @@ def bucket_count(
         plain = plain and not any(map(methodcaller("is_nested"), head.dtypes))
     in_memory, fitting = needed, room
     if plain:
-        in_memory, fitting = size * (tasks.get(task).growth or _PLAIN), limit - BASE
+        in_memory, fitting = (
+            size * (tasks.get(task).growth or tasks.get(task).plain_growth),
+            limit - BASE,
+        )
     fits = in_memory + of_row_in_memory * ranked <= fitting
     needed += of_row * ranked
     n = least if fits else max(least, 2, -(-int(needed) // max(1, int(room))))
@@ -589,6 +592,19 @@ def bucket_count(
         run_rows=max(1000, int(room) // _RUN_ROW),
         held=int(needed),
     )
+
+
+def row_bytes(head: pl.DataFrame) -> float:
+    """Bytes in memory of a row of a table, from its first rows.
+
+    Polars keeps 16 bytes per string, in addition to the characters of longer ones, and estimates
+    only the characters.
+    """
+    size = head.estimated_size()
+    for text in head.select(pl.col(pl.String)).iter_columns():
+        lengths = text.drop_nulls().str.len_bytes()
+        size += _STRING * len(text) - int(lengths.filter(lengths <= _INLINE).sum())
+    return size / max(1, head.height)
 
 
 def bucket_room(limit: int) -> float:

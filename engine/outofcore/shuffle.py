@@ -50,7 +50,7 @@ from .bucket_files import (
     values_file,
     write_values,
 )
-from .memory import scratch_folder
+from .memory import row_bytes, scratch_folder
 
 # Selection of the Parquet files for a range of rows.
 #
@@ -716,7 +716,7 @@ def split(
         per = -(-max(1, heights[role]) // n)
         side = ready.sides[role]
         first_columns = ahead if role == TABLE else ()
-        width = int(heads[role].estimated_size()) // max(1, heads[role].height)
+        width = int(row_bytes(heads[role]))
         table = Shuffle(
             role,
             side,
@@ -858,7 +858,7 @@ def ranges_of_tables(
             continue
         rows = size
         if most is not None:
-            width = head.estimated_size() / max(1, head.height) + _ROW
+            width = row_bytes(head) + _ROW
             rows = min(size, max(tuning().range_rows or tuning().shuffle_rows, int(most / width)))
         cuts = _cuts(side.source.files, heights[role], rows)
         stops = [*cuts[1:], None]
@@ -885,7 +885,7 @@ def query_starts(side: Side, head: pl.DataFrame, height: int) -> tuple[int, ...]
     files = side.source.files
     if side.source.format != "parquet" or not files:
         return ()
-    each = head.estimated_size() / max(1, head.height) + 1
+    each = row_bytes(head) + 1
     return tuple(_cuts(files, height, max(1, int(tuning().query_bytes / each)))[1:])
 
 

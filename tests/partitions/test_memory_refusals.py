@@ -99,7 +99,7 @@ def test_frames_of_many_labels_that_do_not_fit_are_refused(rows: int) -> None:
 
 
 def test_explain_reports_memory_as_a_run_does(tmp_path: Path) -> None:
-    n = 600_000
+    n = 1_200_000
     path = tmp_path / "table.parquet"
     hit = pl.int_range(n, eager=True) % 3 == 0
     pl.DataFrame({"actual": hit, "score": pl.int_range(n, eager=True) / n}).write_parquet(path)
@@ -156,3 +156,17 @@ def test_the_suggested_limit_is_sufficient(
     status, megabytes, message = peak("score", *sides, "--memory-limit", f"{suggested}MiB")
     assert status == 0, message
     assert megabytes <= int(suggested)
+
+
+def test_short_strings_count_with_their_views(tmp_path: Path) -> None:
+    """Polars keeps 16 bytes of a string of one character; longer than 12, its characters too."""
+    n = 700_000
+    numbers = pl.int_range(n, eager=True) % 10
+    texts = {"actual": numbers.cast(pl.String), "predicted": (9 - numbers).cast(pl.String)}
+    longer = {name: values.str.pad_start(40, "x") for name, values in texts.items()}
+    for columns, bytes_of_row in ((texts, 40), (longer, 120)):
+        pl.DataFrame(columns).write_parquet(path := tmp_path / f"{bytes_of_row}.parquet")
+        fitting = (400 << 20) + int(3.5 * bytes_of_row * n)
+        above, below = (ee.explain(path, memory_limit=fitting + some) for some in (1000, -1000))
+        assert "all rows at once" in above
+        assert re.search(r"memory +\d+ buckets", below)

@@ -638,6 +638,7 @@ TASK = Task(
     " which of a datum's equal top labels is predicted: that of the first row",
     drawn=ScoredDraws,
     one_draw=one_draw,
+    plain_growth=3.5,
     curve=curve_of,
     drawn_curves=drawn_curves,
     truth=truth,

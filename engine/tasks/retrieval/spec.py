@@ -704,6 +704,7 @@ TASK = Task(
     contents=Contents(of_tables=contents),
     warm=("walks",),
     examine=encoded,
+    plain_growth=3.5,
     needs_all_rows=needs_all_rows,
     scaling=Scaling(scaled_by, with_highest),
     **{**OF_VALUES, "losses": losses, "common": Common(partial(common, cuts=True))},
