@@ -578,14 +578,14 @@ def merge(tallies: Iterable[_Given] | _Given) -> Tally:
             no datum id: their numbers continue from tally to tally.
 
     Raises:
-        InputError: an object that is no tally; a datum occurs in two tallies; a tally or file of
-            rows without datum ids is given twice.
+        InputError: an object that is no tally; a datum occurs in two tallies; an object or file
+            of rows without datum ids is given twice.
         ResultError: none at all, tallies of different plans, or other bytes.
     """
     if isinstance(tallies, _TALLY) or not isinstance(tallies, Iterable):
         tallies = [tallies]
     parts: list[Tally] = []
-    seen: set[str | int] = set()
+    seen: dict[str | int, _Given] = {}  # kept, so that no other object gets their id
     for n, one in enumerate(tallies):
         if not isinstance(one, _TALLY):
             raise InputError(
@@ -595,17 +595,17 @@ def merge(tallies: Iterable[_Given] | _Given) -> Tally:
                 value=n,
             )
         part = _opened(one)
-        key: str | int = id(part)
-        if isinstance(one, (str, PathLike)):
-            key = os.path.realpath(one)
-        if key in seen and part._tallies.datums.ids is None:  # else its datums are found
+        unnamed = part._tallies.datums.ids is None  # else its datums are found
+        key = os.path.realpath(one) if isinstance(one, (str, PathLike)) else id(one)
+        if unnamed and key in seen:
             raise InputError(
                 f"merge: tally {n} (from 0) was given before, and its rows have no ids."
                 " Give every tally once.",
                 code="given_twice",
                 value=n,
             )
-        seen.add(key)
+        if unnamed:
+            seen[key] = one
         parts.append(part)
     if not parts:
         raise ResultError("merge: there is no tally.", code="empty")

@@ -231,7 +231,8 @@ def test_a_tally_without_ids_counts_once(tmp_path: Path) -> None:
     file = tmp_path / "one.tally"
     file.write_bytes(one.to_bytes())
     assert len(ee.merge([one, other, file])) == 6
-    for twice in ([one, other, one], [file, one, str(file)]):
+    data = one.to_bytes()
+    for twice in ([one, other, one], [file, one, str(file)], [data, other.to_bytes(), data]):
         with refused("given_twice", value=2):
             ee.merge(twice)
 
