@@ -209,3 +209,22 @@ def test_refused(option: str, value: Any) -> None:
     full = np.ones((1, 2, 2), np.uint8)
     with refused("option_value", ee.OptionError, option=option):
         ee.score(full, full, metrics=EVERY, **{option: value})
+
+
+def test_a_mask_without_pixels_is_no_image_of_its_label() -> None:
+    """NSD and boundary F1 counted it as an image with the label on one side, and so as 0."""
+    truth = {0: np.array([[1, 1, 0]]), 1: np.array([[0, 0, 0]])}
+    masks = pl.DataFrame(
+        {
+            "datum_id": [0, 0, 1, 1],
+            "label_value": [0, 1, 0, 1],
+            "mask": [[[0, 0, 1]], [[1, 1, 0]], [[1, 1, 1]], [[0, 0, 0]]],
+        }
+    )
+    card = ee.score(masks, truth, metrics=["NSD", "BoundaryF1", "HD95"])
+    rows = card.metrics.filter(label_value=1).select("metric", "value", "support", "scored")
+    assert sorted(rows.rows()) == [
+        ("BoundaryF1", 1.0, 1, 1),
+        ("HD95", 0.0, 1, 1),
+        ("NSD", 1.0, 1, 1),
+    ]

@@ -570,6 +570,7 @@ def measured(datum: Array, labels_of: LabelsOf, settings: Settings, workers: Wor
             (int(datum[unit]), label, *_row(truth, predicted, settings))
             for unit in range(first, last)
             for label, truth, predicted in labels_of(unit)
+            if any(side is not None and side.any() for side in (truth, predicted))
         ]
 
     parts = workers.over(np.arange(datum.size + 1), some)
