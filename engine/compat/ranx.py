@@ -350,6 +350,11 @@ class Run(Results):
         self._take(rows, [query for query in judged if query not in answered])
         return self
 
+    def _ranked(self) -> pl.DataFrame:
+        """Return ``query_id, doc_id, rank``: equal scores as they were given."""
+        rank = pl.int_range(1, pl.len() + 1).over("query_id").alias("rank")
+        return self._ordered().select("query_id", "doc_id", rank)
+
     def _lines(self, rows: pl.DataFrame) -> str:
         rank = pl.int_range(1, pl.len() + 1).over("query_id").alias("rank")
         return trec_lines(rows.with_columns(rank), self.name or "evalengine")
@@ -1039,10 +1044,12 @@ def fuse(
     odd = next((key for key in options if key not in _PARAMS), None)
     if odd is not None:
         raise unknown("parameter", odd, tuple(_PARAMS))
+    how = _METHODS_BY_NAME[method]
+    ranks = not (NORMALISATIONS[normalisation] if how.scores and normalisation else how).scores
     fused = fuse_runs(
-        [run.rows for run in runs],
+        [run._ranked() if ranks else run.rows for run in runs],
         method=method,
-        normalisation=normalisation if _METHODS_BY_NAME[method].scores else None,
+        normalisation=normalisation if how.scores else None,
         **{_PARAMS[key]: value for key, value in options.items()},
     )
     return Run.from_df(fused, "query_id", "doc_id", "score", name)

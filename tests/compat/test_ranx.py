@@ -89,6 +89,20 @@ def test_fuse(key: str) -> None:
     assert result.name == method
 
 
+@pytest.mark.parametrize(
+    ("method", "norm", "wanted"),
+    [
+        ("isr", "min-max", {"a": 2 * (1 + 1 / 4), "b": 2 * (1 / 4 + 1), "c": 1 / 9}),
+        ("sum", "rank", {"a": 1 + 1 / 2, "b": 2 / 3 + 1, "c": 1 / 3}),
+        ("bordafuse", None, {"a": 3 + 2, "b": 2 + 3, "c": 1 + 1}),
+    ],
+)
+def test_equal_scores_are_fused_as_given(method: str, norm: str, wanted: dict[str, float]) -> None:
+    """ranx ranks equal scores of short lists in the order of the input."""
+    runs = [Run({"q": {"a": 1.0, "b": 1.0, "c": 1.0}}), Run({"q": {"b": 2.0, "a": 2.0}})]
+    assert fuse(runs, norm=norm, method=method)["q"] == pytest.approx(wanted)
+
+
 def test_values_returned_and_stored_by_evaluate() -> None:
     run = Run(RUN, name="bm25")
     assert evaluate(QRELS, RUN, "mrr") == 0.75
