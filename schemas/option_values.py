@@ -447,9 +447,8 @@ def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) 
         elif get_origin(kind) is tuple:
             value = _as_tuple(name, value, get_args(kind)[0])
         elif kind is not Any and not hasattr(value, "keys"):
-            # msgspec takes arrays for mappings, and refuses NumPy's scalars; float32(0.1) is 0.1
-            single = str(getattr(value, "dtype", "")) in ("float16", "float32")
-            value = float(str(value)) if single and not value.ndim else as_list(value)
+            # msgspec takes arrays for mappings, and refuses NumPy's scalars
+            value = as_list(value if getattr(value, "ndim", 0) else _as_meant(value))
         (untyped if kind is Any else typed)[name] = value
     try:
         options = msgspec.convert(typed, Options, strict=False)
@@ -469,16 +468,28 @@ def path_of(error: Exception) -> str:
     return text.split("`$.")[1].split("`")[0].split("[")[0] if "`$." in text else "value"
 
 
+def _as_meant(value: Any, dtype: Any = None) -> Any:
+    """Return a number of half or single precision as the shortest decimal of it: 0.1, as written.
+
+    Args:
+        dtype: of the array that had the number; by default its own.
+    """
+    narrow = str(dtype or getattr(value, "dtype", "")).rpartition(".")[2].lower()
+    if narrow not in ("float16", "float32"):
+        return value
+    import numpy as np  # only if an array is given
+
+    return float(str(getattr(np, narrow)(value)))
+
+
 def _as_tuple(name: str, value: Any, kind: type) -> tuple[Any, ...]:
-    narrow = str(getattr(value, "dtype", "")).rpartition(".")[2]
+    dtype = getattr(value, "dtype", None)
     if isinstance(value, str) or not isinstance(value, (Sequence, set, frozenset)):
         value = as_list(value)
         value = value if isinstance(value, (list, tuple)) else [value]
     try:
-        if DECLARED[name].decimals and narrow in ("float16", "float32"):
-            import numpy as np  # only if an array is given
-
-            value = [float(str(getattr(np, narrow)(item))) for item in value]
+        if DECLARED[name].decimals:
+            value = [_as_meant(item, dtype) for item in value]
         if kind is not str and any(isinstance(item, (bool, str)) for item in value):
             raise ValueError
         converted = tuple(kind(item) for item in value)

@@ -237,8 +237,10 @@ def test_thresholds_of_narrow_floats_are_their_decimals(dtype: str) -> None:
     truth = pl.DataFrame(box)
     thresholds = np.array([0.5, 0.55, 0.7], dtype)
     predictions = truth.with_columns(score=pl.lit(0.5))
-    card = ee.score(predictions, truth, iou_thresholds=thresholds, metrics=["mAP"])
-    assert card.value("mAP", iou_threshold=0.55) == pytest.approx(1.0)
+    for some in (thresholds, list(thresholds), pl.Series(thresholds)):
+        card = ee.score(predictions, truth, iou_thresholds=some, metrics=["mAP"])
+        assert card.options.iou_thresholds == (0.5, 0.55, 0.7)
+        assert card.value("mAP", iou_threshold=0.55) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("of_scores", [pl.Float32, pl.Float64])
