@@ -89,7 +89,8 @@ def _defined_values(single: Single) -> tuple[Array, Array]:
     a, b, of_a, of_b = single
     defined = ~(np.isnan(of_a) | np.isnan(of_b))
     of_a, of_b = of_a[defined], of_b[defined]
-    if not of_a.size or abs(of_a.mean() - a) > 1e-9 or abs(of_b.mean() - b) > 1e-9:
+    rounding = 1e-9 * max(np.abs(of_a).max(initial=0.0), np.abs(of_b).max(initial=0.0))
+    if not of_a.size or abs(of_a.mean() - a) > rounding or abs(of_b.mean() - b) > rounding:
         return of_a[:0], of_b[:0]
     return of_a, of_b
 

@@ -601,3 +601,32 @@ def test_a_p_value_of_0_has_a_bound():
     assert "p < 1e-16" in result.verdict
     assert "p = 0" not in result.verdict
     assert " 0 " not in str(result).split("wins-ties-losses")[1].split("\n")[1][:60]
+
+
+@pytest.mark.parametrize("scale", [2.0**-40, 2.0**20, 2.0**40])
+def test_the_unit_of_values_changes_no_test(scale: float) -> None:
+    """Numbers are means of datums up to rounding, whether they are small or large."""
+    rng = np.random.default_rng(0)
+    target = rng.normal(size=30)
+    error = rng.normal(0, 0.5, (2, 30))
+
+    def compared(unit: float) -> pl.DataFrame:
+        first, second = (
+            pl.DataFrame(
+                {
+                    "datum_id": range(30),
+                    "target": target * unit,
+                    "prediction": (target + one) * unit,
+                }
+            )
+            for one in error
+        )
+        metrics = ["MAE", "RMSE", "MSE"]
+        return ee.compare(first, second, task="regression", metrics=metrics, test="t").differences
+
+    plain, scaled = compared(1.0), compared(scale)
+    assert scaled["p"].is_null().to_list() == [False, True, False]
+    assert scaled["p"].drop_nulls().to_list() == pytest.approx(plain["p"].drop_nulls().to_list())
+    power = np.array([1, 1, 2])
+    ends = plain["lower"].to_numpy() * scale**power
+    assert scaled["lower"].to_numpy() == pytest.approx(ends, rel=1e-9)
