@@ -609,8 +609,7 @@ class MeanAveragePrecision(Metric):
         class_metrics: whether to compute ``map_per_class`` and ``mar_..._per_class``.
         extended_summary: not supported.
         average: macro, or micro: all labels are one.
-        backend: pycocotools, whose ``map`` is at 100 detections, -1 without that cap; or
-            faster_coco_eval, whose is at the last cap. The engine always computes.
+        backend: accepted, but the engine always computes.
 
     Raises:
         OptionError: an unsupported argument.
@@ -657,7 +656,6 @@ class MeanAveragePrecision(Metric):
         if len(set(caps)) != 3:
             raise OptionError(f"max_detection_thresholds={caps}: write three different numbers.")
         self.box_format, self.average, self.class_metrics = box_format, average, class_metrics
-        self.backend = backend
         self.iou_thresholds = None if iou_thresholds is None else [*map(float, iou_thresholds)]
         self.max_detection_thresholds = [int(cap) for cap in caps]
         super().__init__(**kwargs)
@@ -753,22 +751,17 @@ class MeanAveragePrecision(Metric):
             return {**dict.fromkeys(names, -1.0), "map_per_class": per_class, last: per_class}
         card = self._card(iou_type, caps, classes, self.average == "micro")
         numbers = dict(zip(names, card.to_coco()["stats"], strict=True))
-        # pycocotools has the mean of all sizes and thresholds at 100 detections, or -1
-        usual = [cap for cap in caps if cap <= 100] if self.backend == "pycocotools" else caps
-        missing = self.backend == "pycocotools" and 100 not in caps
-        if missing:
-            numbers["map"] = -1.0
-        elif usual != caps:
+        # pycocotools prints the mean of all sizes and thresholds at 100 detections, if it can
+        usual = [cap for cap in caps if cap <= 100]
+        if 100 in caps[:-1]:
             at_100 = self._card(iou_type, usual, classes, self.average == "micro")
             numbers["map"] = at_100.to_coco()["stats"][0]
         numbers["map_per_class"] = numbers[last] = -1.0
         if self.class_metrics:
             each = card if self.average == "macro" else self._card(iou_type, caps, classes, False)
+            less = each if 100 not in caps[:-1] else self._card(iou_type, usual, classes, False)
+            numbers["map_per_class"] = _by_class(less, "APAveragedOverIOUs", classes)
             numbers[last] = _by_class(each, "AR", classes, pl.col("max_detections") == caps[-1])
-            if usual != caps and not missing:
-                each = self._card(iou_type, usual, classes, False)
-            per_class = _by_class(each, "APAveragedOverIOUs", classes)
-            numbers["map_per_class"] = per_class * 0 - 1.0 if missing else per_class
         return numbers
 
     def _card(self, iou_type: str, caps: Sequence[int], classes: list[int], one_label: bool) -> Any:
