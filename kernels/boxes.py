@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -87,38 +88,31 @@ def lay_out(
     """
     n = position.size
     none = np.empty(0, np.float64)
-    scored = any(piece.score.size for piece in pieces)
     out = (
         np.empty((n, 4), np.float64),
         np.empty(n, np.float64),
         np.empty(n, np.int32),
         np.empty(n, np.int32),
-        np.empty(n, np.float64) if scored else none,
+        np.empty(n if any(piece.score.size for piece in pieces) else 0, np.float64),
     )
     codes = frozen(position, np.int32), frozen(datum, np.int32)
-    columns = [
-        tuple(
-            frozen(column, np.float64)
-            for column in (*piece.corners, *(piece.extent or (none, none)), piece.score)
-        )
-        for piece in pieces
-    ]
-    blocks: list[tuple[int, int, int]] = []  # piece, its first row in the table, a row of it
-    before = 0
-    for number, piece in enumerate(pieces):
-        size = piece.corners[0].size
-        blocks += [(number, before, at) for at in range(0, size, _BLOCK)]
-        before += size
+    blocks: list[tuple[int, Any]] = []  # first row in the table, columns of the block
+    starts = [0]
+    for piece in pieces:
+        given = (*piece.corners, *(piece.extent or (none, none)), piece.score)
+        columns = [*map(frozen, given, repeat(np.float64))]
+        for at in range(0, columns[0].size, _BLOCK):
+            here = tuple(column[at : at + _BLOCK] for column in columns)
+            blocks.append((starts[-1], here))
+            starts.append(starts[-1] + here[0].size)
 
     def run(first: int, last: int) -> None:
-        for number, before, at in blocks[first:last]:
-            here: Any = tuple(column[at : at + _BLOCK] for column in columns[number])
-            rows = slice(before + at, before + at + here[0].size)
-            _lay_out(codes[0][rows], codes[1][rows], here, from_extent, rows.start, out)
+        for start, here in blocks[first:last]:
+            rows = slice(start, start + here[0].size)
+            _lay_out(codes[0][rows], codes[1][rows], here, from_extent, start, out)
 
     # Each row has a separate target, so ranges of rows do not overlap.
-    starts = [before + at for _, before, at in blocks]
-    over(np.array([*starts, n], np.int64), run)
+    over(np.array(starts, np.int64), run)
     return out
 
 
