@@ -733,28 +733,28 @@ _TINY = 2.0**-52
 class PersonRows(NamedTuple):
     """One side's rows by datum."""
 
-    start: Array  # int64 [n_datums + 1], CSR offsets by datum
-    place: Array  # int32 [n], places of each datum's rows in the layout, in order
-    key: Array  # int32 [n] by place; rows of different keys do not match
-    row: Array  # int32 [n] by place, row of the table
+    start: I64  # [n_datums + 1], CSR offsets by datum
+    place: I32  # [n], places of each datum's rows in the layout, in order
+    key: I32  # [n] by place; rows of different keys do not match
+    row: I32  # [n] by place, row of the table
 
 
 class Points(NamedTuple):
     """Points of one side's rows."""
 
-    start: Array  # int64 [rows + 1], first number of each row in ``values``
-    values: Array  # float64, x, y and visibility of every point, which counts if that is above 0
+    start: I64  # [rows + 1], first number of each row in ``values``
+    values: F64  # x, y and visibility of every point, which counts if that is above 0
 
 
 class People(NamedTuple):
     """Attributes of ground truths in addition to points, by row of the table."""
 
-    labelled: Array  # int64 [rows], points of visibility above 0
-    area: Array  # float64 [rows], scale of distances
-    boxes: Array  # float64 [rows, 4], x, y, width, height; NaN without a box
-    n_points: Array  # int64 [rows], points that rows of the person's label have
-    variance_at: Array  # int64 [rows], first index in ``variance`` of the row's label
-    variance: Array  # float64, (2 sigma)^2 of every point
+    labelled: I64  # [rows], points of visibility above 0
+    area: F64  # [rows], scale of distances
+    boxes: F64  # [rows, 4], x, y, width, height; NaN without a box
+    n_points: I64  # [rows], points that rows of the person's label have
+    variance_at: I64  # [rows], first index in ``variance`` of the row's label
+    variance: F64  # (2 sigma)^2 of every point
 
 
 @kernel
@@ -855,7 +855,7 @@ def pairs_reaching(
 
 @kernel
 def oks_exponents(
-    row: Array, other_row: Array, points: Points, truth: Points, people: People
+    row: I64, other_row: I64, points: Points, truth: Points, people: People
 ) -> tuple[Array, Array]:
     """-e of every counted point of pairs of rows.
 
@@ -923,16 +923,16 @@ LOW, ON = 0.5, 0.85
 class FoundPoints(NamedTuple):
     """People that were found, with the prediction that found them."""
 
-    row: Array  # int64 [k], rows of the predictions
-    place: Array  # int64 [k], places of the people in the layout
+    row: I64  # [k], rows of the predictions
+    place: I64  # [k], places of the people in the layout
 
 
 class LaidPoints(NamedTuple):
     """All people, ordered by label, then datum."""
 
-    row: Array  # int64 [m], rows of the table
-    datum: Array  # int32 [m]
-    label: Array  # int32 [m]
+    row: I64  # [m], rows of the table
+    datum: I32  # [m]
+    label: I32  # [m]
 
 
 @inner
@@ -1018,11 +1018,11 @@ def judged_points(
 @kernel
 def flag_points(
     given: FoundPoints,
-    counted: Array,
+    counted: Bools,
     laid: LaidPoints,
     points: Points,
     truth: Points,
-    size: Array,
+    size: F64,
     share: float,
     bit: int,
     bits: int,

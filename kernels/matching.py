@@ -38,39 +38,39 @@ GREEDY, LOCKED, POOL, BEST, NEAREST = 0, 1, 2, 3, 4
 class Predictions(NamedTuple):
     """Predictions by label, then datum, then row."""
 
-    start: Array  # int64 [n_labels + 1], CSR offsets by label
-    score: Array  # float64 [n]
-    boxes: Array  # float64 [n, 4]
-    area: Array  # float64 [n], tested against the area ranges
-    datum: Array  # int32 [n]
+    start: I64  # [n_labels + 1], CSR offsets by label
+    score: F64  # [n]
+    boxes: F64  # [n, 4]
+    area: F64  # [n], tested against the area ranges
+    datum: I32  # [n]
 
 
 class GroundTruths(NamedTuple):
     """Ground truths by label, then datum, then row."""
 
-    start: Array  # int64 [n_labels + 1], CSR offsets by label
-    boxes: Array  # float64 [m, 4]
-    area: Array  # float64 [m], area of the box (not the annotated one)
-    datum: Array  # int32 [m]
-    crowd: Array  # bool [m]
-    regular: Array  # uint64 [m], variants in which the ground truth is not ignored
+    start: I64  # [n_labels + 1], CSR offsets by label
+    boxes: F64  # [m, 4]
+    area: F64  # [m], area of the box (not the annotated one)
+    datum: I32  # [m]
+    crowd: Bools  # [m]
+    regular: U64  # [m], variants in which the ground truth is not ignored
 
 
 class Pairs(NamedTuple):
     """IoUs of predictions and ground truths of one datum and label, for shapes other than boxes."""
 
-    start: Array  # int64 [n + 1], offsets by place of the prediction; [0] to use boxes
-    ground_truth: Array  # int32 [k], place in the layout, ascending in a prediction
-    iou: Array  # float64 [k]; missing pairs count as 0
+    start: I64  # [n + 1], offsets by place of the prediction; [0] to use boxes
+    ground_truth: I32  # [k], place in the layout, ascending in a prediction
+    iou: F64  # [k]; missing pairs count as 0
 
 
 class Bits(NamedTuple):
     """Meaning of the bits of a word."""
 
-    thresholds: Array  # float64 [t], ascending
-    prefix: Array  # uint64 [t + 1], variants whose threshold is among the first c thresholds
-    area_ranges: Array  # float64 [a, 2], both ends included
-    area_bits: Array  # uint64 [a], variants of that area range
+    thresholds: F64  # [t], ascending
+    prefix: U64  # [t + 1], variants whose threshold is among the first c thresholds
+    area_ranges: F64  # [a, 2], both ends included
+    area_bits: U64  # [a], variants of that area range
     max_rank: int  # predictions of rank >= this in their (datum, label) are ignored throughout
 
 
@@ -443,20 +443,20 @@ LOW = 27
 class Both(NamedTuple):
     """Both sides by label, then datum, then row, and their overlaps."""
 
-    p_start: Array  # int64 [labels + 1], CSR offsets of predictions by label
-    p_datum: Array  # int32 [n]
-    p_row: Array  # int64 [n], order of equal scores
-    score: Array  # float64 [n]
-    small: Array  # uint64 [n], variants in which a prediction is small
-    absorbed: Array  # uint64 [n], variants in which it is no false positive
-    p_alpha: Array  # float64 [n], or [0] without angles
-    g_start: Array  # int64 [labels + 1]
-    g_datum: Array  # int32 [m]
-    regular: Array  # uint64 [m], variants in which a ground truth is not ignored
-    g_alpha: Array  # float64 [m] or [0]
-    pairs: Array  # int64 [m + 1], offsets of the overlaps of each ground truth
-    place: Array  # int32 [k], predictions of any label
-    iou: Array  # float64 [k]
+    p_start: I64  # [labels + 1], CSR offsets of predictions by label
+    p_datum: I32  # [n]
+    p_row: I64  # [n], order of equal scores
+    score: F64  # [n]
+    small: U64  # [n], variants in which a prediction is small
+    absorbed: U64  # [n], variants in which it is no false positive
+    p_alpha: F64  # [n], or [0] without angles
+    g_start: I64  # [labels + 1]
+    g_datum: I32  # [m]
+    regular: U64  # [m], variants in which a ground truth is not ignored
+    g_alpha: F64  # [m] or [0]
+    pairs: I64  # [m + 1], offsets of the overlaps of each ground truth
+    place: I32  # [k], predictions of any label
+    iou: F64  # [k]
 
 
 class Gains(NamedTuple):
@@ -509,7 +509,7 @@ def _most(
 
 
 @kernel
-def rematch(first: int, last: int, both: Both, thresholds: Array, out: Gains) -> None:
+def rematch(first: int, last: int, both: Both, thresholds: F64, out: Gains) -> None:
     """Match every label of [first, last).
 
     Args:

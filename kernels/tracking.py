@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .boxes import Over, box_iou
-from .jit import I64, Array, allocating, frozen, inner, kernel
+from .jit import F64, I32, I64, Array, allocating, inner, kernel
 from .sums import row_sum
 
 # Pairs of boxes that overlap in the same frame, and their IoU.
@@ -24,13 +24,13 @@ _EPSILON = 2.0**-52  # boxes of no greater area overlap with no box
 class Boxes(NamedTuple):
     """Boxes by frame."""
 
-    corners: Array  # float64 [n, 4]: xmin, ymin, xmax, ymax
-    area: Array  # float64 [n]
+    corners: F64  # [n, 4]: xmin, ymin, xmax, ymax
+    area: F64  # [n]
 
     @staticmethod
     def of(corners: Array) -> Boxes:
         width, height = corners[:, 2] - corners[:, 0], corners[:, 3] - corners[:, 1]
-        return Boxes(frozen(corners, np.float64), frozen(width * height, np.float64))
+        return Boxes(corners, width * height)
 
 
 @kernel
@@ -226,17 +226,17 @@ EPSILON = 2.0**-52
 class TrackFrames(NamedTuple):
     """Rows of both sides by unit, frame and row of the table."""
 
-    start: Array  # int64 [units + 1], frames of each unit
-    truth_start: Array  # int64 [frames + 1], ground truths of each frame
-    track_start: Array  # int64 [frames + 1], predictions of each frame
-    pair_start: Array  # int64 [frames + 1], pairs of each frame
-    truth: Array  # int32 [pairs], the ground truth of each pair, from 0 in its frame
-    track: Array  # int32 [pairs], the same of the prediction; pairs ascend by both
-    overlap: Array  # float64 [pairs], similarity, in (0, 1]
-    truth_id: Array  # int32 [n], object of each ground truth, from 0 in its unit
-    track_id: Array  # int32 [m], track of each prediction, from 0 in its unit
-    n_truth_ids: Array  # int32 [units]
-    n_track_ids: Array  # int32 [units]
+    start: I64  # [units + 1], frames of each unit
+    truth_start: I64  # [frames + 1], ground truths of each frame
+    track_start: I64  # [frames + 1], predictions of each frame
+    pair_start: I64  # [frames + 1], pairs of each frame
+    truth: I32  # [pairs], the ground truth of each pair, from 0 in its frame
+    track: I32  # [pairs], the same of the prediction; pairs ascend by both
+    overlap: F64  # [pairs], similarity, in (0, 1]
+    truth_id: I32  # [n], object of each ground truth, from 0 in its unit
+    track_id: I32  # [m], track of each prediction, from 0 in its unit
+    n_truth_ids: I32  # [units]
+    n_track_ids: I32  # [units]
 
 
 class Couples(NamedTuple):

@@ -25,7 +25,6 @@ from ...kernels.boxes import (
     person_extents,
     rows_by_datum,
 )
-from ...kernels.jit import frozen
 from ...schemas.arrays import Array
 from ...schemas.contract import HEAD_SIZE, KEYPOINTS, NUM_KEYPOINTS, OF_BOX
 from ...schemas.errors import InputError
@@ -69,12 +68,7 @@ class KeypointLayer(msgspec.Struct, frozen=True):
     ) -> tuple[Array, Array]:
         """See :meth:`.layers.Layer.candidates`."""
         ours, theirs = (
-            PersonRows(
-                frozen(start, np.int64),
-                frozen(place, np.int32),
-                frozen(key, np.int32),
-                frozen(row, np.int32),
-            )
+            PersonRows(start, place, key, row)
             for (start, place), key, row in zip(
                 (rows_by_datum(datum, compared.n_datums) for datum in compared.datum),
                 compared.key,
@@ -92,7 +86,6 @@ class KeypointLayer(msgspec.Struct, frozen=True):
         self, other: KeypointLayer, rows: Array, other_rows: Array, crowd: Array, threads: Workers
     ) -> Array:
         """See :meth:`.layers.Layer.similarity`: OKS, to which crowds make no difference."""
-        rows, other_rows = frozen(rows, np.int64), frozen(other_rows, np.int64)
         out = np.empty(rows.size)
         arguments: Any = self.points, other.points, other.people
 
@@ -114,7 +107,7 @@ def points_of(column: pl.Series) -> Points:
     numbers = [values.cast(pl.Float64).to_numpy() for values, _ in parts]
     # NumPy's memory is in huge pages, unlike that of Polars, which would join chunks more slowly.
     every = numbers[0] if len(numbers) == 1 else np.concatenate(numbers)
-    return Points(frozen(start, np.int64), frozen(every, np.float64))
+    return Points(start, every)
 
 
 def as_keypoints(
@@ -190,14 +183,8 @@ def shapes_of(
     """
     around, _ = person_extents(*ours, True)
     of_truths, labelled = person_extents(*theirs, False)
-    people = People(
-        labelled,
-        frozen(area, np.float64),
-        frozen(boxes, np.float64),
-        frozen(n_points[label], np.int64),
-        frozen(variances[0][label], np.int64),
-        frozen(variances[1], np.float64),
-    )
+    at = variances[0][label]
+    people = People(labelled, area, boxes, n_points[label], at, variances[1])
     corners = np.concatenate([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], axis=1)
     drawn = np.where((labelled > 0)[:, None], of_truths, corners)
     unlabelled = labelled == 0
@@ -260,7 +247,7 @@ def _boxes(frame: pl.DataFrame) -> Array:
         for axis, extent in (("x", "box_width"), ("y", "box_height"))
     )
     corners = frame.select("xmin", "ymin", wide.alias("w"), high.alias("h"))
-    return corners.cast(pl.Float64).fill_null(np.nan).to_numpy()
+    return corners.cast(pl.Float64).fill_null(np.nan).to_numpy(order="c")
 
 
 def _areas(frames: Frames, boxes: Array, origin: Origin) -> Array:
@@ -271,7 +258,7 @@ def _areas(frames: Frames, boxes: Array, origin: Origin) -> Array:
     """
     frame = frames.ground_truths
     if "area" in frame.columns:
-        return frozen(frame["area"].cast(pl.Float64).to_numpy(), np.float64)
+        return frame["area"].cast(pl.Float64).to_numpy()
     area = boxes[:, 2] * boxes[:, 3] * OF_BOX
     Place("ground_truths", "area", None, origin).refuse(
         "area_missing",
@@ -282,7 +269,7 @@ def _areas(frames: Frames, boxes: Array, origin: Origin) -> Array:
     if area.size:
         message = f"ground truths: without areas, people are as large as {OF_BOX:g} of their boxes."
         frames.notes.append(Note("areas_of_people", message))
-    return frozen(area, np.float64)
+    return area
 
 
 def _heads(people: pl.DataFrame, points: Points, settings: Settings) -> Array | None:

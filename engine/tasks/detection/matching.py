@@ -11,7 +11,6 @@ import numpy as np
 
 from ...geometry.polygons import corners_of_upright, from_boxes, rasterise
 from ...kernels.boxes import lay_out, rows_by_datum
-from ...kernels.jit import frozen
 from ...kernels.matching import (
     BEST,
     GREEDY,
@@ -229,34 +228,17 @@ def match(
     rule = RULES[rules.matching]
     longest = int(np.diff(predictions.start).max(initial=0)) if rule in (LOCKED, BEST) else 0
     ours = Predictions(
-        frozen(predictions.start, np.int64),
-        frozen(score, np.float64),
-        frozen(predictions.boxes, np.float64),
-        frozen(predictions.area, np.float64),
-        frozen(predictions.datum, np.int32),
-    )
-    theirs = GroundTruths(
-        frozen(ground_truths.start, np.int64),
-        frozen(ground_truths.boxes, np.float64),
-        frozen(ground_truths.area, np.float64),
-        frozen(ground_truths.datum, np.int32),
-        frozen(crowd, np.bool_),
-        frozen(np.empty(0), np.uint64),
-    )
-    frozen_pairs = Pairs(
-        frozen(pairs.start, np.int64),
-        frozen(pairs.ground_truth, np.int32),
-        frozen(pairs.iou, np.float64),
+        predictions.start, score, predictions.boxes, predictions.area, predictions.datum
     )
     of_words = []
     for w, word in enumerate(words):
         counted[w] = _counted(word, variants, annotated, set_aside)
         block = slice(word.first_threshold, word.first_threshold + word.n_thresholds)
         bits = Bits(
-            frozen(ceiling[block], np.float64),
-            frozen(_prefix(word), np.uint64),
-            frozen([a[1:] for a in variants.areas[word.first_area :][: word.n_areas]], np.float64),
-            frozen([area_bits(word, a) for a in range(word.n_areas)], np.uint64),
+            ceiling[block],
+            _prefix(word),
+            np.array([a[1:] for a in variants.areas[word.first_area :][: word.n_areas]]),
+            np.array([area_bits(word, a) for a in range(word.n_areas)]),
             n + 1 if cap is None else cap,
         )
         out = Outcomes(
@@ -269,7 +251,15 @@ def match(
             takers[block] if taker and word.first_area == 0 else np.empty((0, 0), np.int32),
             takes[w],
         )
-        of_words.append((theirs._replace(regular=frozen(counted[w], np.uint64)), bits, out))
+        theirs = GroundTruths(
+            ground_truths.start,
+            ground_truths.boxes,
+            ground_truths.area,
+            ground_truths.datum,
+            crowd,
+            counted[w],
+        )
+        of_words.append((theirs, bits, out))
 
     match_rows = match_labels if rule in (GREEDY, NEAREST) else match_best
 
@@ -293,7 +283,7 @@ def match(
             np.empty(longest, np.int32),
         )
         for truths, bits, out in of_words:
-            match_rows(first, last, rule, ours, truths, frozen_pairs, bits, scratch, out)
+            match_rows(first, last, rule, ours, truths, pairs, bits, scratch, out)
         for target, source in zip(
             of_ranked, (score, predictions.datum, predictions.row), strict=True
         ):
@@ -620,6 +610,7 @@ def match_by_difficulty(
     assert seen is not None
     n, m = ours.row.size, theirs.row.size
     number = ours.row if batch.predictions.rows is None else batch.predictions.rows[ours.row]
+    number = number.astype(np.int64)
     small = [seen.small(one)[ours.row] for one in rules.difficulties]
     set_aside = batch.ignore[theirs.row]
     regular = [seen.regular(one)[theirs.row] & ~set_aside for one in rules.difficulties]
@@ -646,20 +637,9 @@ def match_by_difficulty(
             every = sum(1 << (a * word.n_thresholds + t) for a in range(word.n_areas))
             absorbed |= np.where(share >= iou, np.uint64(every), _NONE)
         both = Both(
-            frozen(ours.start, np.int64),
-            frozen(ours.datum, np.int32),
-            frozen(number, np.int64),
-            frozen(ours.score, np.float64),
-            frozen(tiny, np.uint64),
-            frozen(absorbed, np.uint64),
-            frozen(alpha[0], np.float64),
-            frozen(theirs.start, np.int64),
-            frozen(theirs.datum, np.int32),
-            frozen(counted[w], np.uint64),
-            frozen(alpha[1], np.float64),
-            frozen(pairs_start, np.int64),
-            frozen(overlaps.prediction[pairs], np.int32),
-            frozen(overlaps.iou[pairs], np.float64),
+            *(ours.start, ours.datum, number, ours.score, tiny, absorbed, alpha[0]),
+            *(theirs.start, theirs.datum, counted[w], alpha[1]),
+            *(pairs_start, overlaps.prediction[pairs], overlaps.iou[pairs]),
         )
         size = word.n_areas * word.n_thresholds
         out = Gains(
@@ -669,7 +649,7 @@ def match_by_difficulty(
             np.full((size, n), -1, np.int32),
             np.zeros((len(gains), size, n)),
         )
-        jobs.append((both, frozen([*variants.thresholds[ious]] * word.n_areas, np.float64), out))
+        jobs.append((both, np.array([*variants.thresholds[ious]] * word.n_areas), out))
 
     def run(first: int, last: int) -> None:
         rank_by_score(ours.score, ours.start, first, last, order)

@@ -18,7 +18,6 @@ import polars as pl
 
 from ...ingest.problems import Note, note_of
 from ...kernels.boxes import FoundPoints, LaidPoints, flag_points, judged_points
-from ...kernels.jit import frozen
 from ...schemas.arrays import Array
 from ...tallies.ranked import BITS, Ranked, Variants
 from ...tallies.registry import stored_as
@@ -71,11 +70,7 @@ def count_points(
     ours, theirs = _layers(batch)
     assert theirs.people is not None
     ranked, people = matched.ranked, theirs.people
-    laid_points = LaidPoints(
-        frozen(ranked.gt_row, np.int64),
-        frozen(ranked.gt_datum, np.int32),
-        frozen(label_of(ranked.gt_start), np.int32),
-    )
+    laid_points = LaidPoints(ranked.gt_row, ranked.gt_datum, label_of(ranked.gt_start))
     regular = regular_ground_truths(matched)
     flags = point_flags(needs)
     n_points = int(people.n_points.max(initial=1))
@@ -98,7 +93,7 @@ def count_points(
                 laid_points,
                 points,
                 truth,
-                frozen(size, np.float64),
+                size,
                 settings.share_of(need),
                 first,
                 len(flags),
@@ -152,9 +147,7 @@ def _detected_people(matched: Matched, threshold: float) -> tuple[FoundPoints, A
     ranked = matched.ranked
     taker = matched.taker[ranked.variants.thresholds.index(threshold)]
     place = np.flatnonzero(taker >= 0)
-    return FoundPoints(frozen(ranked.row[taker[place]], np.int64), frozen(place, np.int64)), taker[
-        place
-    ]
+    return FoundPoints(ranked.row[taker[place]], place), taker[place]
 
 
 def _rows(

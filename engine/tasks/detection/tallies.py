@@ -12,7 +12,6 @@ import polars as pl
 
 from ...ingest.frames import Frames
 from ...ingest.problems import MANY, Note, count_of, listing, note_of
-from ...kernels.jit import frozen
 from ...kernels.matching import Pairs, judged
 from ...kernels.spans import most_pairs
 from ...metrics import Metric
@@ -382,7 +381,7 @@ def _select_same_label(
     pairs = same_label.by_prediction(p_label.size)
     if not rules.one_to_one:
         return pairs
-    chosen = most_pairs(Pairs(*(frozen(one, one.dtype) for one in pairs)), g_label.size)
+    chosen = most_pairs(pairs, g_label.size)
     upto = np.concatenate([np.zeros(1, np.int64), np.cumsum(chosen)])
     return Pairs(upto[pairs.start], pairs.ground_truth[chosen], pairs.iou[chosen])
 

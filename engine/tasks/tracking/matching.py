@@ -8,7 +8,6 @@ import polars as pl
 
 from ...ingest.ids import encode
 from ...ingest.problems import Note, listing, note_of
-from ...kernels.jit import frozen
 from ...kernels.order import group_by_label
 from ...kernels.tracking import (
     EPSILON,
@@ -114,7 +113,7 @@ class SortedSides(msgspec.Struct, frozen=True):
         return SortedSides(
             datum=self.datum[units],
             label=self.label[units],
-            frames=TrackFrames(*(frozen(part, part.dtype) for part in parts)),
+            frames=TrackFrames(*parts),
             truth_row=order[0],
             predicted_row=order[1],
             offsets=truth_start[start] + track_start[start],
@@ -151,7 +150,7 @@ def lay_out(truth: Side, predicted: Side, workers: Workers) -> SortedSides:
         before = np.r_[0, np.cumsum(common > 0)][pairs[0]]
         pairs = before, pairs[1][some], pairs[2][some], common[some] / union[some]
     parts = (start, rows[0], rows[1], *pairs, *ids, *n_ids)
-    frames = TrackFrames(*(frozen(part, part.dtype) for part in parts))
+    frames = TrackFrames(*parts)
     return SortedSides(
         datum=(unit // n_labels).astype(np.int32),
         label=(unit % n_labels).astype(np.int32),
