@@ -42,7 +42,6 @@ from .recognise import Finder, Naming
 BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
 CORNERS = (contract.XMIN, contract.YMIN, contract.XMAX, contract.YMAX)
 CORNER_NAMES = tuple(column.name for column in CORNERS)
-EXTENTS = (contract.BOX_WIDTH, contract.BOX_HEIGHT)
 BOX_NAMES = (*CORNER_NAMES, "box_width", "box_height")
 LENGTH = "__bbox_length"
 """Helper column: length of a list box; checked, then dropped."""
