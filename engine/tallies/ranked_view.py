@@ -317,23 +317,13 @@ class RankedView(View):
     # -- numbers of rows -------------------------------------------------------------------------
 
     @property
-    def n_predictions(self) -> Array:
-        """(Weighted) predictions, [group, label]."""
-        return np.asarray(self._sizes[0])
-
-    @property
-    def n_ground_truths(self) -> Array:
-        """(Weighted) ground truths, ignored ones too, [group, label]."""
-        return np.asarray(self._sizes[1])
-
-    @property
     def positives(self) -> Array:
         """Ground truths that are not ignored, (weighted) [group, label, area]."""
-        return np.asarray(self._sizes[2])
+        return np.asarray(self.sizes[2])
 
     @_by_spans
     def count_rows(self) -> tuple[Array, Array, Array]:
-        """Compute :attr:`n_predictions`, :attr:`n_ground_truths` and :attr:`positives`."""
+        """Count (weighted) predictions and ground truths, [group, label]; and :attr:`positives`."""
         groups, n_labels, n_areas, _ = self._shape
         shape, draws = (2 + n_areas, groups * n_labels), self.draws
         out = np.zeros(shape, np.int64) if draws is None else np.zeros((*shape, 1, len(draws)))
@@ -352,7 +342,7 @@ class RankedView(View):
         predictions, truths, *positives = each if draws is None else map(self._by_draw, each)
         return predictions, truths, np.stack(positives, axis=-1)
 
-    _sizes = Lazy(count_rows)
+    sizes = Lazy(count_rows)
 
     def _weight_of(self, start: Array, datum: Array, here: Array | None) -> Array:
         """Weight of some rows of each segment, int64 [s]."""
@@ -640,7 +630,7 @@ class RankedView(View):
     def _nothing(self, n_caps: int) -> list[Counted]:
         """Return the initial state of a pass over the rows of many resamples, per word."""
         assert self.draws is not None
-        if self.n_predictions.max(initial=0) > np.iinfo(np.int32).max:
+        if self.sizes[0].max(initial=0) > np.iinfo(np.int32).max:
             raise OneByOne  # counts of all resamples at once have 32 bits
         n_segments = self._slices * len(self.labels)
         return [

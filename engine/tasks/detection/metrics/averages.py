@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 def present(view: RankedView) -> Array:
     """Labels with a prediction or a ground truth, bool [group, label]."""
-    return (view.n_predictions + view.n_ground_truths) > 0
+    predictions, truths, _ = view.sizes
+    return np.asarray(predictions + truths) > 0
 
 
 def present_keys(view: RankedView) -> Array:
