@@ -30,6 +30,8 @@ ROW = b'{"datum_id": 1, "label_value": "a", "score": 0.5}\n'
         ("cut.jsonl", ROW * 2 + ROW[:20], {"code": "file_malformed", "line": 3}),
         ("comma.jsonl", ROW + b'{"datum_id": 2,,\n' + ROW, {"code": "file_malformed", "line": 2}),
         ("list.jsonl", ROW + b"[1, 2]\n", {"code": "file_malformed", "line": 2}),
+        ("returns.csv", HEAD.replace(b"\n", b"\r") + b"1,a,1\r", {"code": "file_malformed"}),
+        ("joined.csv", HEAD + b"1,a,1\n" + HEAD, {"code": "header_repeated", "count": 1}),
         (
             "twice.csv",
             HEAD[:-1] + b",score\n1,a,1,0\n",

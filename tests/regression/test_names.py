@@ -213,6 +213,8 @@ def test_decimal_commas_are_refused() -> None:
         with refused("wrong_dtype", columns=["y_pred", "y_true"]) as caught:
             ee.score(pl.DataFrame({"y_true": texts, "y_pred": texts}))
         assert "thousands" in str(caught.value)
+        with refused("wrong_dtype", match="thousands"):
+            ee.score(pl.DataFrame({"y_true": texts, "y_pred": texts}), task="regression")
     decimals = ["0.125", "1.250", "12.345"]
     with pytest.raises(InputError) as caught:
         ee.score(pl.DataFrame({"y_true": decimals, "y_pred": decimals}))

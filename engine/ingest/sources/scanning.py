@@ -175,6 +175,13 @@ def _dtypes(
         Types; number of rows without any value; columns of which one has a value in other rows.
     """
     names = texts.collect_schema().names()
+    if any("\r" in name for name in names):
+        raise ReadError(
+            f"{path}: lines end with a carriage return without a line feed. Write line feeds, e.g."
+            r" tr '\r' '\n' < OLD > NEW.",
+            code="file_malformed",
+            file=path,
+        )
     twice = [
         name[: match.start()]
         for name in names
@@ -194,7 +201,8 @@ def _dtypes(
         rest_null = pl.all_horizontal(column.is_null() for column in exprs[1:])
         marked = exprs[0].str.starts_with("#")
         prose = marked & exprs[0].str.contains(r"\s")  # unlike the id #12
-        rows = (exprs[0].is_null() & rest_null, prose & rest_null, marked & ~rest_null)
+        header = pl.all_horizontal(pl.col(name) == name for name in names)
+        rows = (exprs[0].is_null() & rest_null, prose & rest_null, marked & ~rest_null, header)
         row_counts = [row.sum().alias(f"rows {i}") for i, row in enumerate(rows)]
         row_counts += [column.null_count().alias(f"nulls {i}") for i, column in enumerate(exprs)]
     seen = texts.select(
@@ -204,7 +212,15 @@ def _dtypes(
     )
     row = seen.collect(engine="streaming").row(0) if names else ()
     kinds, lengths = row[: len(names)], row[len(names) : 2 * len(names)]
-    blank, comments, other, *nulls = row[2 * len(names) :] or (0, 0, 0)
+    blank, comments, other, headers, *nulls = row[2 * len(names) :] or (0, 0, 0, 0)
+    if headers:
+        raise ReadError(
+            f"{path}: {count_of(headers, 'row repeats', 'rows repeat')} the header, as in files"
+            " that were joined. Remove such rows, e.g. awk 'NR == 1 {h = $0} NR == 1 || $0 != h'"
+            " OLD > NEW, or give the files that were joined.",
+            code="header_repeated",
+            count=headers,
+        )
     if comments and not other:
         raise _comments(
             path, f"{count_of(comments, 'line is a comment', 'lines are comments')} (#)"
