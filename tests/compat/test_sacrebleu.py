@@ -37,7 +37,11 @@ CHRFS: list[dict[str, Any]] = [
     for words in (0, 2)
     for spaces in (False, True)
     for eps in (False, True)
-] + [{"beta": 3, "char_order": 3}, {"beta": 1, "char_order": 8, "word_order": 3}]
+] + [
+    {"beta": 3, "char_order": 3},
+    {"beta": 1, "char_order": 8, "word_order": 3},
+    {"char_order": 0, "word_order": 2},
+]
 TERS: list[dict[str, Any]] = [
     {"normalized": a, "no_punct": b, "asian_support": c, "case_sensitive": d}
     for a in (False, True)
@@ -117,6 +121,8 @@ def test_functions() -> None:
         same(getattr(ours, name)(texts, references), getattr(sb, name)(texts, references))
         name = f"sentence_{kind}"
         same(*(getattr(one, name)(texts[0], references[0]) for one in (ours, sb)))
+    words = [one.corpus_chrf(texts, references, char_order=0, word_order=2) for one in (ours, sb)]
+    same(*words)
     same(ours.raw_corpus_bleu(texts, references), sb.raw_corpus_bleu(texts, references))
     scorer = ours.BLEU(references=references)
     same(scorer.corpus_score(texts, None), sb.corpus_bleu(texts, references))

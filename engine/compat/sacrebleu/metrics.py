@@ -499,9 +499,11 @@ class CHRF(Metric):
         eps_smoothing: bool = False,
         references: References | None = None,
     ) -> None:
-        if not (1 <= char_order <= MOST_ORDERS and 0 <= word_order <= MOST_ORDERS):
+        lower, higher = sorted((char_order, word_order))
+        if lower < 0 or not 0 < higher <= MOST_ORDERS:
             raise OptionError(
-                f"char_order={char_order}, word_order={word_order}: from 1 and 0 to {MOST_ORDERS}.",
+                f"char_order={char_order}, word_order={word_order}: write 0 to {MOST_ORDERS}, one"
+                " of them above 0.",
                 code="option_value",
                 option="char_order",
                 value=char_order,
@@ -516,10 +518,12 @@ class CHRF(Metric):
 
     def _measured(self, pairs: Pairs) -> Array:
         texts = Texts(pairs, self._settings, workers_for(pairs))
-        counts = of_characters(texts, orders=self.char_order, spaces=self.whitespace)
+        of_kinds = []
+        if self.char_order:
+            of_kinds.append(of_characters(texts, orders=self.char_order, spaces=self.whitespace))
         if self.word_order:
-            words = of_words(texts, orders=self.word_order)
-            counts = np.concatenate((counts, words), axis=1)
+            of_kinds.append(of_words(texts, orders=self.word_order))
+        counts = np.concatenate(of_kinds, axis=1)
         best = best_reference(self._f(counts), pairs.start)
         return counts[best].reshape(best.size, -1)
 
