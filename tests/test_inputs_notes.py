@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -388,6 +389,12 @@ def test_the_same_file_on_both_sides_is_a_warning(tmp_path: Path) -> None:
     one, other, whole = (tmp_path / f"{name}.csv" for name in ("a", "b", "both"))
     assert warned(one, one)
     assert not warned(one, other)
+    where = {"predictions": "id = 1 OR label = 'a'", "ground_truths": "id < 3"}
+    card = ee.score(one, one, task="classification", where=where)  # rows of one long table
+    assert "same_file" not in {finding.code for finding in card.findings}
+    boxes = [{"image_id": 1, "category_id": 1, "bbox": [1, 1, 5, 5], "score": 0.5}]
+    (tmp_path / "boxes.json").write_text(json.dumps(boxes))
+    noted(ee.score(*[tmp_path / "boxes.json"] * 2), "same_file", severity="warning")
     assert not warned(whole, whole)
     ids = both.with_columns(y_pred=pl.Series([0.5, 1.0]), y_true=pl.Series([1.0, 1.0]))
     ids.write_csv(tmp_path / "ids.csv")

@@ -323,10 +323,13 @@ def overlapping(sides: dict[str, Side]) -> list[Note]:
     return notes
 
 
-def same_file(sides: dict[str, Side]) -> list[Note]:
-    """Return a warning if both sides are the same columns of the same files."""
+def same_file(sides: dict[str, Side], where: Mapping[str, Condition]) -> list[Note]:
+    """Return a warning if both sides are the same rows and columns of the same files."""
     ours, theirs = sides[PREDICTIONS], sides[GROUND_TRUTHS]
-    formats = (*_SCANNED, "trec", "mapping")
+    texts = {role: condition.text for role, condition in where.items()}
+    if texts.get(PREDICTIONS) != texts.get(GROUND_TRUTHS):
+        return []  # conditions select the rows of each side
+    formats = (*_SCANNED, "trec", "mapping", "coco")
     if ours.source.files != theirs.source.files or ours.source.format not in formats:
         return []
     if not theirs.naming.used <= ours.naming.used:
@@ -862,7 +865,7 @@ def early_notes(
     if several:
         notes += overlapping(sides)
     if PREDICTIONS in sides and sides[PREDICTIONS].source.files and GROUND_TRUTHS in sides:
-        notes += same_file(sides)
+        notes += same_file(sides, ready.where)
     if wide:
         notes += rounded(sides, ready.where, frames)
     if DATUMS in sides and not ready.where:
