@@ -725,9 +725,10 @@ number_of = partial(column_of, name="value")
 
 
 def rests_on(cells: Cells) -> Array:
-    """Return the support of every cell, flat; 0 if undefined."""
+    """Return the support of every cell, flat; 0 if undefined, except of one datum's deviation."""
     many = column_of(cells, "scored" if cells.columns.get("scored") is not None else "support")
-    return np.where(np.isnan(number_of(cells)), 0.0, np.nan_to_num(many, nan=1.0))
+    undefined = np.isnan(number_of(cells)) & (cells.columns.get("statistic") != "std")
+    return np.where(undefined, 0.0, np.nan_to_num(many, nan=1.0))
 
 
 def by_datum(

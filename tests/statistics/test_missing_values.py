@@ -285,3 +285,13 @@ def test_a_baseline_without_a_tally() -> None:
     assert judge_gates(gates, few, earlier, differ=None)[0].status == "passed"
     gates = parse_gates(["HD95 <= baseline", "coverage >= 0.5"], ())
     assert judge_gates(gates, card, earlier, differ=None)[0].status == "passed"
+
+
+def test_missing_values_of_every_statistic() -> None:
+    """A standard deviation of one datum is undefined, but the datum has a value."""
+    first = pl.DataFrame({"datum_id": range(12), "metric": "x", "value": [*range(12)]})
+    second = first.with_columns(value=pl.when(pl.col("datum_id") > 1).then(pl.col("value") + 1))
+    statistics = ["mean", "median", "std", "p90"]
+    found = ee.compare(first, second, task="values", statistics=statistics, draws=20)
+    rows = found.differences.select("statistic", "missing_a", "missing_b", "coverage").rows()
+    assert rows == [(name, 0, 2, 10 / 12) for name in statistics]
