@@ -189,6 +189,9 @@ def adjusted(p: Array, adjust: str) -> Array:
     return out
 
 
+_TIE = 1e-10  # rounding, as a share of a number; roots of sums of large and small squares
+
+
 def randomisation_p(observed: Array, drawn: Array, size: Array | float = 1.0) -> Array:
     """Return two-sided p-values: share of resamples at least as extreme, add-one corrected.
 
@@ -202,7 +205,7 @@ def randomisation_p(observed: Array, drawn: Array, size: Array | float = 1.0) ->
     """
     defined = ~np.isnan(drawn)
     # Values equal up to rounding count as extreme, since resamples are summed in another order.
-    slack = WIDTHLESS * np.fmax(np.abs(observed), size)
+    slack = _TIE * np.fmax(np.abs(observed), size)
     extreme = (np.abs(np.where(defined, drawn, 0.0)) >= np.abs(observed) - slack) & defined
     n = defined.sum(axis=0)
     p = (1 + extreme.sum(axis=0)) / (1 + n)

@@ -71,6 +71,12 @@ def test_ties_depend_on_the_size_of_the_values() -> None:
     assert randomisation_p(seen, swaps, np.array([1e6])) == pytest.approx([3 / 4])
 
 
+def test_ties_of_roots_of_sums_of_squares() -> None:
+    """If all datums are swapped, RMSE of 0.7 and 267 differs by rounding of the larger squares."""
+    seen, swaps = np.array([266.0332791391939]), np.array([[-266.033279137702], [195.0]])
+    assert randomisation_p(seen, swaps, np.array([266.7])) == pytest.approx([2 / 3])
+
+
 def queries(seed: int, n: int, gain: float = 0.0) -> tuple[pl.DataFrame, ...]:
     """Return two runs of six documents per query, and the judgments."""
     rng = np.random.default_rng(seed)
