@@ -91,6 +91,7 @@ def test_random_texts(options: dict[str, Any]) -> None:
 
 def test_aggregator_resamples_like_rouge_score() -> None:
     rng = random.Random(8)
+    assert ours.RougeScorer([]).score("a cat", "a dog") == {}
     scorer = ours.RougeScorer(["rouge1", "rougeL"])
     result = scorer.score_all(texts(rng, 80), texts(rng, 80))
     aggregates = []

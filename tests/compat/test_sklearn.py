@@ -154,6 +154,9 @@ def test_repeated_labels(seed: int) -> None:
     matrix, guess = (rng.integers(0, 2, (6, 3)) for _ in range(2))
     both("f1_score", matrix, guess, average="samples", labels=[2, 0, 2])
     both("multilabel_confusion_matrix", matrix, guess, labels=[2, 0, 2])
+    for each in ({}, {"sample_weight": rng.integers(1, 4, 6)}, {"sample_weight": rng.random(6)}):
+        both("multilabel_confusion_matrix", matrix, guess, samplewise=True, **each)
+    both("multilabel_confusion_matrix", matrix, guess, samplewise=True, labels=[2, 0, 2])
 
 
 @pytest.mark.parametrize("seed", SEEDS[:2])

@@ -95,6 +95,13 @@ def test_edges() -> None:
     same("r2_score", [1, 1, 1], [1, 1, 1])
     same("r2_score", [1, 1, 1], [1, 2, 1])
     same("r2_score", [1], [2])
+    with np.errstate(all="ignore"):
+        for name in ("r2_score", "explained_variance_score"):
+            same(name, true, predicted, force_finite=False)
+            for side in ([1.0, 1, 1], [1.0, 2, 1], [2.0, 2, 2]):
+                same(name, [1.0, 1, 1], side, force_finite=False)
+            same(name, [[1.0, 2], [1, 3]], [[1.0, 2], [2, 4]], force_finite=False,
+                 multioutput="raw_values")  # fmt: skip
     same("mean_absolute_percentage_error", [0, 1], [1, 1])
     same(
         "r2_score", np.tile([[1.0, 2.0]], (4, 1)), np.ones((4, 2)), multioutput="variance_weighted"

@@ -138,7 +138,8 @@ class RougeScorer:
             f, precision, recall = measure(texts, self._settings, workers)
             three = (one.values.ravel().tolist() for one in (precision, recall, f))
             columns.append(map(Score, *three))
-        return [dict(zip(self.rouge_types, row, strict=True)) for row in zip(*columns, strict=True)]
+        rows = zip(*columns, strict=True) if columns else [()] * len(predictions)
+        return [dict(zip(self.rouge_types, row, strict=True)) for row in rows]
 
     def _in_sentences(self, pairs: Pairs, sentences: Callable[[str], list[str]]) -> Pairs:
         """The texts with a sentence a line; or with the tokens of each sentence."""

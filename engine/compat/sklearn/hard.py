@@ -484,17 +484,23 @@ def multilabel_confusion_matrix(
     labels: Any = None,
     samplewise: bool = False,
 ) -> Array:
-    """``[[tn, fp], [fn, tp]]`` of each label against the rest, [L, 2, 2]."""
-    if samplewise:
-        raise OptionError("samplewise=True is not supported.")
+    """``[[tn, fp], [fn, tp]]`` of each label against the rest, [L, 2, 2]; or of each row."""
     both = sides(y_true, y_pred, sample_weight)
     requested = both.subset(labels)
+    if samplewise:
+        if not both.several:
+            raise OptionError("samplewise=True needs several labels a row.")
+        both = both.columns_of(requested)
+        both = Sets(both.truth.T, both.predicted.T)
+        requested = both.present
     answers = both.answers(["Counts"], list(dict.fromkeys(requested)))
     names, of, values = map(answers.column, ("statistic", "label_value", "value"))
     counts = {(name, label): n for name, label, n in zip(names, of, values, strict=True)}
     cells = [[counts[name, label] for name in ("tn", "fp", "fn", "tp")] for label in requested]
-    matrix: Array = np.array(cells, np.float64).reshape(-1, 2, 2)
-    return matrix.astype(both.dtype)
+    matrix: Array = np.array(cells, np.float64).reshape(-1, 2, 2).astype(both.dtype)
+    if samplewise and sample_weight is not None:
+        matrix = matrix * np.asarray(sample_weight).reshape(-1, 1, 1)
+    return matrix
 
 
 class _Ratios:

@@ -178,11 +178,14 @@ def _explained(name: str, metric: str, description: str) -> Callable[..., Any]:
         multioutput: Any = "uniform_average",
         force_finite: bool = True,
     ) -> Any:
-        if not force_finite:
-            message = "scores of constant targets are 1 or 0 here."
-            raise invalid("force_finite", force_finite, message)
         value, true, weight = _values(metric, y_true, y_pred, sample_weight)
-        return math.nan if _few(value, metric) else _average(value, multioutput, (true, weight))
+        if _few(value, metric):
+            return math.nan
+        if not force_finite:  # 0 / 0 and a number / 0 of constant targets
+            counted = true if weight is None else true[weight > 0]
+            constant = (counted == counted[0]).all(axis=0)
+            value = np.where(constant, np.where(value == 1, math.nan, -math.inf), value)
+        return _average(value, multioutput, (true, weight))
 
     explained.__name__ = explained.__qualname__ = name
     explained.__doc__ = description
