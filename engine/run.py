@@ -409,8 +409,7 @@ def _scored(run: Opened, result: Result, options: Options, *, for_search: bool) 
         _add_analyses(result, options)
     result.notes = unanswered(result.plan, result.notes)
     result.seconds["total"] = time.perf_counter() - run.begun
-    messages = messages_of(result.notes, result.recognised)
-    card = _card(result, options, messages, run)
+    card = _card(result, options, messages_of(result.notes, result.recognised), run)
     if result.values is not None:
         facts = own_values.facts_of(run.own)
         add_own(card, run.options, facts, result.values, in_memory=for_search)

@@ -138,8 +138,7 @@ def check_costs(values: Mapping[str, Any]) -> None:
 def _of(task: str) -> dict[str, Dialect]:
     if task not in NAMES:
         raise unknown("task", task, NAMES)
-    module = importlib.import_module(f"..tasks.{task}.dialects", __package__)
-    return module.DIALECTS
+    return importlib.import_module(f"..tasks.{task}.dialects", __package__).DIALECTS
 
 
 def names(task: str) -> list[str]:

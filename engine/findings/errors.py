@@ -279,8 +279,7 @@ def _images(tables: Tables, options: Options) -> pl.DataFrame | None:
             rows = source.frame if table is tables.datums and datums is None else datums
     if rows is None:
         return None
-    schema = rows.collect_schema()
-    exprs = dict(recognise(schema, DATUM_TABLE, options.columns).exprs)
+    exprs = dict(recognise(rows.collect_schema(), DATUM_TABLE, options.columns).exprs)
     return rows.select(
         exprs[name].alias(name) for name in _IMAGE_COLUMNS if name in exprs
     ).collect()

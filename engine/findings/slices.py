@@ -172,8 +172,7 @@ def conditions_of(table: pl.DataFrame, least: int) -> Conditions:
             BINS if binned else _FEW
         )
         conditions, code = _ranges(values, BINS) if ranges else _values(values)
-        size = np.bincount(code, minlength=len(conditions))
-        common = np.flatnonzero(size >= least)
+        common = np.flatnonzero(np.bincount(code, minlength=len(conditions)) >= least)
         if not common.size or (common.size == 1 and len(conditions) == 1):
             rare.append(name)
             continue

@@ -245,8 +245,7 @@ def numbers_of(coding: str, values: Array, own: Mapping[int, int]) -> Array:
     base = coding
     if coding.endswith(GREY):
         base = coding.removesuffix(GREY).removesuffix("-")
-        even = values % _EVEN == 0
-        values = np.where(even, values // _EVEN, UNKNOWN)
+        values = np.where(values % _EVEN == 0, values // _EVEN, UNKNOWN)
     if not base:
         return values
     of = own if base == OWN_COLOURS else CODINGS[base].of

@@ -802,8 +802,7 @@ def _stripped(names: Sequence[str]) -> list[str]:
     """
     if len(names) == 1:
         return [re.sub(r"^(scores?|prob(a|ability)?|p|pred|logit)[_\-.: /]", "", names[0])]
-    shared = common_start(names)
-    cut = re.match(r".*[_\-.: /]", shared)
+    cut = re.match(r".*[_\-.: /]", common_start(names))
     short = [name[cut.end() :] for name in names] if cut else list(names)
     return short if all(short) else list(names)
 

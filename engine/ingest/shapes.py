@@ -56,8 +56,7 @@ def check_bounds(check: Check, aggregates: Mapping[str, Any]) -> None:
     for (_, low, high), (_, lower, higher) in pairwise(sorted(intervals)):
         pairs += [(lower, low), (high, higher)]
     if pairs:
-        crossed = pl.any_horizontal(_above(*pair) for pair in pairs)
-        n = check.count(crossed)
+        n = check.count(pl.any_horizontal(_above(*pair) for pair in pairs))
         if n:
             words = ("row has", "rows have", "a quantile above one of a higher level")
             check.notes.append(note_of("crossing_quantiles", n, words))

@@ -89,8 +89,7 @@ def read_steps(contract: Table, options: Options, side: Naming) -> Steps:
     training = options.training
     thing = training.table if isinstance(training, TableObject) else training
     source = open_source(list(thing) if isinstance(thing, tuple) else thing)
-    schema = schema_of(source)
-    naming = recognise(schema, contract, options.columns)
+    naming = recognise(schema_of(source), contract, options.columns)
     refuse(naming.problems, {TRAINING: source.description})
     rows = source.frame.select(list(naming.exprs.values())).collect()
     by = tuple(name for name in _BY if name in rows.columns)

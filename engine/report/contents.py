@@ -207,8 +207,7 @@ def _read(card: Any, ids: pl.Series, tables: Tables) -> tuple[Frames, list[dict[
         EvalengineError: problems of the inputs.
     """
     options = card.options.replace(memory_limit=None, scratch=None, training=None, human=None)
-    inputs = open_inputs(tables, options)
-    ready = prepare(inputs, card.task, options)
+    ready = prepare(open_inputs(tables, options), card.task, options)
     rows, extra = {}, {}
     before: dict[str, int] = {}
     for role, side in ready.sides.items():

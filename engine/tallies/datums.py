@@ -376,8 +376,7 @@ class Cells(msgspec.Struct, frozen=True, kw_only=True):
         depth = keep.ndim
         while depth and keep.shape[depth - 1] == 1:
             depth -= 1
-        lead = keep.reshape(keep.shape[:depth])
-        return np.broadcast_to(lead, self.shape[:depth])
+        return np.broadcast_to(keep.reshape(keep.shape[:depth]), self.shape[:depth])
 
     @property
     def place(self) -> tuple[Any, ...]:

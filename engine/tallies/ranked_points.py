@@ -291,8 +291,7 @@ class _LastPoints:
         begun = np.zeros(some.size, bool)
         begun[some] = ~np.isnan(self.score[some]) & (score[first[some]] != self.score[some])
         whose = np.flatnonzero(begun)
-        counts = np.bincount(of, minlength=some.size) + begun
-        out = np.r_[0, np.cumsum(counts)]
+        out = np.r_[0, np.cumsum(np.bincount(of, minlength=some.size) + begun)]
         places = np.arange(at.size) + np.cumsum(begun)[of]
         columns = [np.empty(out[-1]) for _ in range(3)]
         for column, values, before in zip(

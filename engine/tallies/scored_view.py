@@ -189,8 +189,7 @@ class UnitClasses(UnitView):
     def _present_sums(self) -> ExactSums:
         """Weight of the datums of ``present_datums``, cells of [group]."""
         if self._one_unit_each:
-            n_keys = len(self.labels.key_names)
-            group = np.repeat(np.arange(self.n_groups), n_keys)
+            group = np.repeat(np.arange(self.n_groups), len(self.labels.key_names))
             return self._every_sums.gathered(group, self.n_groups)
         return self._exact(_leads, 1)
 
@@ -944,8 +943,7 @@ class ScoredDraws(ScoredView):
 
     def _by_outcome(self, sums: Array, *more: int) -> list[Array]:
         """Split [resamples * groups, slots * outcomes * ...] into arrays per outcome, by label."""
-        shape = self.n_groups, self.slots.size, N_OUTCOMES, *more
-        cells = sums.reshape(shape)
+        cells = sums.reshape((self.n_groups, self.slots.size, N_OUTCOMES, *more))
         return [
             self.spread(np.ascontiguousarray(cells[:, :, one]).reshape(-1, *more), 0.0)
             for one in (HIT, OTHER, STRAY)
@@ -970,8 +968,7 @@ class ScoredDraws(ScoredView):
 
         n = self.slots.size * N_OUTCOMES * width
         step = self._of.row_step
-        sums = self._resampled(pick, n, lambda: step)
-        return self._by_outcome(sums, width)
+        return self._by_outcome(self._resampled(pick, n, lambda: step), width)
 
     @Lazy
     def listed(self) -> tuple[Array, Array, Array]:

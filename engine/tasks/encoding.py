@@ -400,8 +400,7 @@ def draw_keys(ids: pl.Series, slices: pl.DataFrame, cluster: str | None) -> Arra
     if cluster is None:
         return keys
     named = slices[cluster].cast(pl.String)
-    named_rows = named.is_not_null().to_numpy()
-    return np.where(named_rows, hashes_of(named), keys)
+    return np.where(named.is_not_null().to_numpy(), hashes_of(named), keys)
 
 
 def cluster_codes(slices: pl.DataFrame, cluster: str) -> Array:

@@ -345,8 +345,7 @@ def _named(file: str, renames: Mapping[str, Any]) -> tuple[dict[int, str], tuple
 
 def datums_of(files: Files, ids: Mapping[str, str]) -> pl.DataFrame:
     """Return every image with a label file or a picture, with its size if readable."""
-    pictures = {ids[file]: file for file in files.images}
-    sizes = sizes_of(pictures)
+    sizes = sizes_of({ids[file]: file for file in files.images})
     names = list(dict.fromkeys(ids.values()))
     columns: dict[str, pl.Series] = {"datum_id": pl.Series(names, dtype=pl.String)}
     if files.images:

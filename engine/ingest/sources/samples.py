@@ -94,8 +94,7 @@ def _of_lm_eval(source: Source, schema: Mapping[str, pl.DataType], options: Opti
             metric = pl.when(pl.col("filter") != "none").then(metric + "," + pl.col("filter"))
             metric = metric.otherwise("metric").alias("metric")
     if options.value_columns is None:
-        others = _other_columns(rows, names)
-        rows = _unpivoted(rows, names, [*others, "metrics"])
+        rows = _unpivoted(rows, names, [*_other_columns(rows, names), "metrics"])
         rows = rows.filter(pl.col("metrics").list.contains(pl.col("metric"))).drop("metrics")
         rows = rows.with_columns(metric)
     source.frame, source.task = rows, _VALUES

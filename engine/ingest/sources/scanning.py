@@ -84,8 +84,7 @@ def scan_csv(
             include_file_paths=path,
         )
 
-    texts = scan({})
-    dtypes, blank, full = _dtypes(texts, paths[0], sizes)
+    dtypes, blank, full = _dtypes(scan({}), paths[0], sizes)
     frame = scan(dtypes, path)
     if not blank or (len(dtypes) == 2 and not remote and _has_unquoted_separators(paths)):
         return frame

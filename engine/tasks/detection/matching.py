@@ -528,8 +528,7 @@ def outside_regions(
 
 def _clipped(boxes: Array, size: Array) -> Array:
     """Clip boxes to images of known height and width."""
-    limit = np.where(size > 0, size, np.inf)[:, [1, 0, 1, 0]]
-    return np.minimum(boxes, limit)
+    return np.minimum(boxes, np.where(size > 0, size, np.inf)[:, [1, 0, 1, 0]])
 
 
 def _share(

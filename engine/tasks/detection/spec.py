@@ -590,8 +590,7 @@ def _ordered(ranked: Ranked, sign: float) -> Ranked:
     group = np.cumsum(new)
     hits = np.bitwise_count(ranked.hit).sum(axis=0, dtype=np.int64)
     # Keep rows of one datum adjacent and in the matched order: another order changes their matches.
-    pairs = np.stack([group, ranked.datum])
-    _, block = np.unique(pairs, axis=1, return_inverse=True)
+    _, block = np.unique(np.stack([group, ranked.datum]), axis=1, return_inverse=True)
     block = block.reshape(-1)
     tie = sign * (np.bincount(block, hits) / np.maximum(np.bincount(block), 1))[block]
     order = np.lexsort((np.arange(label.size), ranked.datum, -tie, group))

@@ -398,8 +398,7 @@ def counted(tallies: Tallies) -> Array:
 
 def common(tallies: Sequence[Tallies], codes: Sequence[Array], fill: Fill) -> list[Tallies] | None:
     """The tallies with the targets of datums that all runs predict; see :class:`..task.Common`."""
-    pairs = [one.paired for one in tallies]
-    places = row_places(tallies, pairs, codes, "key")
+    places = row_places(tallies, [one.paired for one in tallies], codes, "key")
     totals = np.zeros(2 + max(int(place.max(initial=-1)) for place in places), np.int64)
     for place in places:
         totals[place] += 1  # of rows that are not compared in the last

@@ -231,8 +231,7 @@ def _meet(
     start, retrieved = by_query(run.query, keys[0], run.value, n)
     gold_start, golds = by_query(judged.query, keys[1], judged.value, n)
     lengths = np.diff(start)
-    most = lengths if repeats else np.minimum(lengths, np.diff(gold_start))
-    room = offsets_of(most)
+    room = offsets_of(lengths if repeats else np.minimum(lengths, np.diff(gold_start)))
     size = int(room[-1])
     out = (
         np.empty(size, np.int64),

@@ -267,8 +267,7 @@ def _tied(frames: Frames, settings: Settings) -> Facts | None:
 
 def _by_ties(given: Given) -> Iterator[Any]:
     for end in ("worst", "best"):
-        settings = msgspec.structs.replace(given.settings, ties=end)
-        yield given.run(given.frames, settings)
+        yield given.run(given.frames, msgspec.structs.replace(given.settings, ties=end))
 
 
 def _bound_of_ties(settings: Settings, facts: Facts, low_high: Sequence[Any]) -> Bound | None:

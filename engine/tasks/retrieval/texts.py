@@ -79,8 +79,7 @@ class Components(msgspec.Struct, frozen=True, kw_only=True):
     def pairs(self, first: int, last: int) -> tuple[Array, Array]:
         """Places in ``texts`` of both sides of each pair of the queries [first, last)."""
         n_retrieved = np.diff(self.retrieved_start[first : last + 1])
-        n_gold = np.diff(self.gold_start[first : last + 1])
-        of_row = np.repeat(n_gold, n_retrieved)
+        of_row = np.repeat(np.diff(self.gold_start[first : last + 1]), n_retrieved)
         rows = self.retrieved[self.retrieved_start[first] : self.retrieved_start[last]]
         row_start = np.repeat(self.gold_start[first:last], n_retrieved)
         return np.repeat(rows, of_row), self.gold[ragged(row_start, of_row)]

@@ -127,8 +127,7 @@ def _best(value: Array, batch: Batch) -> Array | None:
         return None
     order = np.lexsort((np.arange(value.size), -np.nan_to_num(value, nan=-np.inf), batch.datum))
     ordered = batch.datum[order]
-    first = np.r_[True, ordered[1:] != ordered[:-1]]
-    return order[first]
+    return order[np.r_[True, ordered[1:] != ordered[:-1]]]
 
 
 def _with_standing(column: Column, chosen: Array | None, datum: Array, batch: Batch) -> Column:

@@ -317,8 +317,7 @@ def _side(frame: pl.DataFrame, role: str, datum: Array, label: Array, masks: Mas
     if masks is not None:
         boxes = masks.boxes
     else:
-        corners = [pop_numbers(frame, name) for name in CORNER_NAMES]
-        boxes = np.stack(corners, axis=1)
+        boxes = np.stack([pop_numbers(frame, name) for name in CORNER_NAMES], axis=1)
     ids, (code,) = encode([pop_column(frame, NAMES[role])])
 
     def flags(name: str, absent: bool = False) -> Array:

@@ -266,8 +266,7 @@ def _units(truth: Side, predicted: Side) -> tuple[_Units, _Units, Array]:
     code[order] = np.cumsum(new) - 1
     n = predicted.frame.size
     ours = _Units(code[:n], predicted.label, predicted.boxes)
-    theirs = _Units(code[n:], truth.label, truth.boxes)
-    return ours, theirs, ordered[:, new].T
+    return ours, _Units(code[n:], truth.label, truth.boxes), ordered[:, new].T
 
 
 def _placed(key: Array, shift: int = 0, sequence: int = 0, sought: Array | None = None) -> Array:

@@ -265,8 +265,7 @@ def _kappa(view: ScoredView, settings: Settings, *, power: int = 0) -> list[Cell
         expected = ratio(chance + nothing * n, n)
     else:
         observed, expected = _distances(view, power)
-    value = 1 - ratio(observed, expected)
-    return [key_cells(view, value, _ONE_CLASS)]
+    return [key_cells(view, 1 - ratio(observed, expected), _ONE_CLASS)]
 
 
 def _distances(view: ScoredView, power: int) -> tuple[Array, Array]:

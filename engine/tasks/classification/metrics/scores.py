@@ -69,13 +69,11 @@ def _filled_auc(view: ScoredView, settings: Settings, area: Array) -> Array:
 
 def _label_auc(view: ScoredView, settings: Settings) -> list[Cells]:
     area = _filled_auc(view, settings, view.roc_auc)
-    keep = scored_rows(view)
-    return [label_cells(area, keep, _ONE_CLASS, view.positives)]
+    return [label_cells(area, scored_rows(view), _ONE_CLASS, view.positives)]
 
 
 def _mean_auc(view: ScoredView, settings: Settings) -> list[Cells]:
-    area = _filled_auc(view, settings, view.roc_auc)
-    return _means(view, settings, area, "roc")
+    return _means(view, settings, _filled_auc(view, settings, view.roc_auc), "roc")
 
 
 def _mean_variance(
@@ -179,8 +177,7 @@ def _only_first_label(view: ScoredView) -> Array:
 
 def _label_ap(view: ScoredView, settings: Settings) -> list[Cells]:
     value = _filled_precision(view, settings)
-    keep = scored_rows(view)
-    return [label_cells(value, keep, _NO_TRUTH, view.positives)]
+    return [label_cells(value, scored_rows(view), _NO_TRUTH, view.positives)]
 
 
 def _mean_ap(view: ScoredView, settings: Settings) -> list[Cells]:

@@ -204,8 +204,7 @@ def kendall(target: Array, predicted: Array, weight: Array | None) -> float:
     pairs = _Pairs(target, predicted, weight)
     if 0 in pairs.untied:
         return math.nan
-    tau = pairs.balance / float(geometric(*pairs.untied))
-    return max(-1.0, min(1.0, tau))
+    return max(-1.0, min(1.0, pairs.balance / float(geometric(*pairs.untied))))
 
 
 def c_index(target: Array, predicted: Array, weight: Array | None) -> float:

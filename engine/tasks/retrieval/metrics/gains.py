@@ -162,8 +162,7 @@ def _binary_gain(ranked: Ranked, level: float) -> Array:
     good = upto[1:] - upto[lists.start[query]]
     # log2(2 + documents before it that are not relevant), which is the discount of that rank
     terms = np.where(relevant, 1.0 / logs[np.where(relevant, 1 + lists.rank - good, 1)], 0.0)
-    total = np.bincount(query, terms, minlength=len(lists))
-    return ratio(total, ranked.golds(level))
+    return ratio(np.bincount(query, terms, minlength=len(lists)), ranked.golds(level))
 
 
 def _persistent_weights(ranked: Ranked) -> Weights:

@@ -98,8 +98,7 @@ def _compatibility(ranked: Ranked) -> Array:
     within = deeper_rank <= depth[query]
     shared = np.where(within, end - upto[np.where(within, deeper_rank, 1) - 1], 0.0)
     total = np.bincount(query, shared, minlength=n_queries)
-    most = np.bincount(query, end - upto[ideal - 1], minlength=n_queries)
-    return ratio(total, most)
+    return ratio(total, np.bincount(query, end - upto[ideal - 1], minlength=n_queries))
 
 
 _CWL = "ir-measures 0.4.3 (cwl_eval); "
