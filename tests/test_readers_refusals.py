@@ -98,6 +98,8 @@ def test_files_with_the_wrong_extension(
 def test_an_unknown_format_lists_the_known_ones(tmp_path: Path) -> None:
     (tmp_path / "t.xyz").write_bytes(b"\x01\x02\x03 what")
     assert refusal(tmp_path / "t.xyz").has("format_unknown")
+    (tmp_path / "t.xlsx").write_bytes(b"PK\x03\x04")
+    assert refusal(tmp_path / "t.xlsx").has("format_unknown", file=str(tmp_path / "t.xlsx"))
 
 
 @pytest.mark.parametrize("mark", [";", ",", "\t"])

@@ -383,11 +383,24 @@ def test_python_mappings() -> None:
         ({-1: {"d": 1.0}, 2**63: {"d": 2.0}}, {"code": "number_too_large", "what": "query"}),
         ({"q": {"d": 10**400}}, {"code": "number_too_large"}),
         ({"q": {1.5: 2.0}}, {"code": "types_mixed", "what": "document"}),
+        (
+            {"id": {0: 7, 1: 8}, "label": {0: 1, 1: 1}},
+            {"code": "wrong_format", "columns": ["id", "label"]},
+        ),
     ],
 )
 def test_mappings_that_do_not_fit_are_refused(mapping: Any, words: dict[str, Any]) -> None:
     with refusals.refused(**words):
         open_source(mapping)
+
+
+def test_documents_may_be_numbered(tmp_path: Path) -> None:
+    run = {"q1": {"0": 0.5, "1": 0.7}, "id": {"0": 0.1, "1": 0.2}}
+    assert len(rows(run)) == 4
+    file = tmp_path / "table.json"
+    file.write_text(json.dumps({"y_true": run["q1"], "y_pred": run["id"]}))
+    with refusals.refused("wrong_format", columns=["y_true", "y_pred"]):
+        open_source(file)
 
 
 def test_large_integer_ids() -> None:

@@ -440,6 +440,12 @@ def _row_bounds(path: str) -> tuple[bytes, bytes, int]:
 
 def _text_format(path: str, head: bytes) -> str:
     packed = _packed(head)
+    if packed == "zip" and path.lower().endswith((".xlsx", ".xlsm", ".ods")):
+        raise ReadError(
+            f"{path}: is a workbook, which is not read. Save its sheet as CSV (Excel: CSV UTF-8).",
+            code="format_unknown",
+            file=path,
+        )
     if packed:
         raise ReadError(
             f"{path}: the file is {packed}-compressed. Decompress it first.",

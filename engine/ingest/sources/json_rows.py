@@ -20,7 +20,7 @@ from ...schemas.tables import TABLES
 from ...schemas.tuning import tuning
 from ..dtypes import CALLS_AS_TEXT, JSON_TEXT, are_calls, calls_in
 from ..files import Source, not_utf_8
-from ..problems import Note
+from ..problems import Note, listing
 
 # Typed decoding of long JSON arrays, piece by piece, so that memory stays at the columns' size.
 
@@ -191,7 +191,7 @@ def read_mapping(buffer: Any, name: str) -> Source:
     except msgspec.ValidationError as error:
         raise ReadError(
             f"{name}: a mapping of queries to documents to numbers is needed, as in"
-            f' {{"q1": {{"d1": 1.5}}}}: {error}.',
+            f' {{"q1": {{"d1": 1.5}}}}: {error}. For a table of pandas write orient="records".',
             code="wrong_format",
             file=str(name),
         ) from None
@@ -218,6 +218,14 @@ def source_of(
                 code="wrong_type",
                 query=query,
             )
+    if columns := _columns_in(nested):
+        raise InputError(
+            f"{description}: a mapping of columns to rows, as pandas writes it:"
+            f" {listing(columns)} are names of columns, not queries. Write a list of rows:"
+            " to_json(orient='records') or to_dict(orient='records').",
+            code="wrong_format",
+            columns=columns,
+        )
     sizes = [len(scores) for scores in nested.values()]
     queries = _ids(list(nested), "query", description)
     documents = list(itertools.chain.from_iterable(nested.values()))
@@ -234,6 +242,22 @@ def source_of(
         message = f"{description}: {empty:,} queries without documents are skipped."
         notes += (Note("queries_without_documents", message, empty),)
     return Source(frame.lazy(), description, "mapping", files, notes=notes)
+
+
+def _columns_in(nested: Mapping[Any, Mapping[Any, Any]]) -> list[str]:
+    """Return the queries named as columns are, two at least, if each has documents 0, 1, 2, ..."""
+    rows = [*next(iter(nested.values()), ())]
+    if not rows or any(str(row) != str(i) for i, row in enumerate(rows)):
+        return []
+    known = {
+        name.casefold()
+        for table in TABLES
+        for column in table.columns
+        for name in (column.name, *column.aliases)
+    }
+    columns = [str(name) for name in nested if str(name).casefold() in known]
+    whole = all([*scores] == rows for scores in nested.values())
+    return columns if whole and len(columns) > 1 else []
 
 
 def _ids(ids: list[Any], what: str, description: str) -> pl.Series:
