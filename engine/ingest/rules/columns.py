@@ -301,7 +301,7 @@ def _describe_differing(facts: Facts) -> str:
             f"{columns}: on both sides, {differ} compared, and {are} not read. If {task} should"
             f" score {them}, write {named}; if not, drop {them} from one of the tables."
         )
-    meaning = f"If {they} {'are boxes' if ways else 'should count'}, write {named}."
+    meaning = f"If {'these are boxes' if ways else f'{they} should count'}, write {named}."
     return (
         f"task: {columns} {are} on both sides, look{'s' * (not several)} like positions and"
         f" {differ} compared, but {task} does not read {them}. {meaning} To score without {them},"
