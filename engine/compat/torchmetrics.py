@@ -42,14 +42,29 @@ __all__ = [
 
 # Base class of all metrics: update, compute, reset, call, merge, pickle.
 
+_WITHOUT_EFFECT: dict[str, tuple[bool | None, ...]] = {
+    "compute_on_cpu": (True, False),
+    "compute_with_cache": (True, False),
+    "dist_sync_on_step": (False,),
+    "sync_on_compute": (False,),
+    "process_group": (None,),
+    "dist_sync_fn": (None,),
+}
+"""Arguments of torchmetrics' base class -> values that change nothing in one process."""
+
 
 class Metric(ABC):
     """A metric whose batches are kept as tables, one a side and update."""
 
     def __init__(self, **unknown: Any) -> None:
-        if unknown:
+        odd = [
+            f"{name}={value!r}"
+            for name, value in unknown.items()
+            if not any(value is one for one in _WITHOUT_EFFECT.get(name, ()))
+        ]
+        if odd:
             raise OptionError(
-                f"{type(self).__name__}: {', '.join(unknown)} is not supported. Merge the states"
+                f"{type(self).__name__}: {', '.join(odd)} is not supported. Merge the states"
                 " of several processes with metric.merge_state(other)."
             )
         self.reset()

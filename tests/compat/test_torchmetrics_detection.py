@@ -218,11 +218,22 @@ def test_lists_and_one_class() -> None:
         ({"iou_type": "keypoints"}, "segm"),
         ({"max_detection_thresholds": [1, 10]}, "three"),
         ({"dist_sync_on_step": True}, "merge_state"),
+        ({"sync_on_compute": None}, "merge_state"),
     ],
 )
 def test_refused_arguments(options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         MeanAveragePrecision(**options)
+
+
+def test_arguments_without_effect_in_one_process() -> None:
+    options: dict[str, Any] = {
+        "sync_on_compute": False,
+        "compute_on_cpu": True,
+        "dist_sync_fn": None,
+    }
+    metric = MeanAveragePrecision(dist_sync_on_step=False, **options)
+    assert metric.compute()["map"] == -1
 
 
 @pytest.mark.parametrize(
