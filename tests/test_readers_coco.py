@@ -152,6 +152,9 @@ def test_records_with_another_box_format_are_plain_records(write: Write) -> None
     assert load(path, write("gt.json", truths()), box_format="xywh").predictions[
         "xmax"
     ].to_list() == [4.0, 4.0]
+    renamed = {"confidence" if key == "score" else key: value for key, value in result().items()}
+    frames = load(write("dt.json", [renamed]), write("gt.json", truths()), box_format="xywh")
+    assert frames.predictions["score"].to_list() == [result()["score"]]
 
 
 @pytest.mark.parametrize(
@@ -165,6 +168,7 @@ def test_records_with_another_box_format_are_plain_records(write: Write) -> None
         ([annotation()], "coco_annotations"),
         ([{"datum_id": 1, "label_value": "a"}], "records"),
         ([{"image_id": 1, "label": "a", "bbox": [1, 2, 3, 4]}], "records"),
+        ([{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "confidence": 1}], "records"),
         ([1, 2], "records"),
         ('  \n [ {"image_id": 1, "category_id": 2, "bbox": [1,2,3,4]} ]', "coco_results"),
         ("\ufeff[]", "coco_results"),

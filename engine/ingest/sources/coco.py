@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from ...schemas.contract import OF_BOX
+from ...schemas.contract import OF_BOX, SCORE
 from ...schemas.errors import EvalengineError, InputError, ReadError
 from ...schemas.wording import option
 from ..annotations.format import without_empty
@@ -765,6 +765,8 @@ def array_kind(first: Mapping[str, Any]) -> str:
     if not ({"image_id", "category_id"} <= set(first) and geometry):
         return "records"
     annotated = "iscrowd" in first or ("area" in first and "score" not in first)
+    if not annotated and "score" not in first and not first.keys().isdisjoint(SCORE.aliases):
+        return "records"  # whose columns may have other names
     return "coco_annotations" if annotated else "coco_results"
 
 
