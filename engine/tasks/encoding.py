@@ -221,10 +221,12 @@ def _tabled(
     if all_labels is not None:
         dtype = common([one.schema["label_value"] for one in (pairs, all_labels)])
         pairs, all_labels = (one.cast({"label_value": dtype}) for one in (pairs, all_labels))
-    mapped = _mapped(pairs, frames.label_map)
+    mapped = mapped_labels(pairs, frames.label_map)
     every = mapped
     if all_labels is not None:
-        every = pl.concat([mapped.select(key), _mapped(all_labels, frames.label_map).select(key)])
+        every = pl.concat(
+            [mapped.select(key), mapped_labels(all_labels, frames.label_map).select(key)]
+        )
     declared = declared_labels(frames, every, "frequency", every_key=every_key)
     table = pl.concat([every.select(key), declared.select(key)]).unique().sort(key)
     code_of = table.with_row_index("code")
@@ -237,7 +239,7 @@ def _tabled(
     return Labels.of(named, bare=keyless), pair_codes
 
 
-def _mapped(pairs: pl.DataFrame, maps: dict[str, pl.DataFrame] | None) -> pl.DataFrame:
+def mapped_labels(pairs: pl.DataFrame, maps: dict[str, pl.DataFrame] | None) -> pl.DataFrame:
     """Labels as the label map renames them, row by row."""
     if not maps:
         return pairs
@@ -288,7 +290,7 @@ def declared_labels(
         table = labels.select(value, name.alias("label_name"), *extra)
         table = table.join(keys.to_frame(), how="cross").select(*key, "label_name", *extra)
     if frames.label_map:
-        table = _mapped(table, frames.label_map).with_columns(
+        table = mapped_labels(table, frames.label_map).with_columns(
             pl.col("label_value").cast(schema["label_value"]),
             table["label_name"],
             *(table[one] for one in extra),

@@ -241,6 +241,15 @@ def test_repeated_spans_count_once() -> None:
     assert {one.code: one.count for one in card.findings}["repeated_spans"] == 2
 
 
+def test_spans_that_a_label_map_makes_equal_count_once() -> None:
+    truth = pl.DataFrame({"datum_id": [0], "label_value": ["a"], "start": [3], "end": [5]})
+    found = pl.concat([truth, truth.with_columns(label_value=pl.lit("b"))])
+    card = ee.score(found, truth, label_map={"b": "a"})
+    assert card.value("Precision", average="micro") == 1.0
+    keyed = ee.score(found, truth, label_map={"b": ("other", "a")})
+    assert keyed.metrics.filter(metric="Precision", average="micro")["value"].to_list() == [1, 0]
+
+
 def test_repeated_spans_of_which_one_is_ignored_count_in_any_order() -> None:
     found = pl.DataFrame({"datum_id": [0], "label_value": ["a"], "start": [0], "end": [2]})
     truth = pl.concat([found, found]).with_columns(ignore=pl.Series([1, 0]))

@@ -26,7 +26,7 @@ from ..detection import spec, tallies
 from ..detection.encode import Batch, Side, encode_batch, keep_rows
 from ..detection.point_counts import PointCounts
 from ..detection.spec import contents as contents_of_boxes
-from ..encoding import Workers
+from ..encoding import Workers, mapped_labels
 from ..task import Sample
 from .dialects import EQUAL, OUTCOMES, SCHEMA_NAMES, SCHEMAS, SCOPES
 from .metrics import RANKED, Settings
@@ -53,12 +53,18 @@ def boxed(frames: Frames, settings: Settings) -> bool:
         if "start" not in frame.columns:
             continue
         if rules.merged and not ranked and _may_repeat(frame):
+            compared = frame
+            if frames.label_map:  # spans may repeat others under the new label
+                if "label_key" not in frame.columns:
+                    compared = frame.with_columns(label_key=pl.lit(DEFAULT_LABEL_KEY))
+                pairs = compared.select(pl.col("label_key").cast(pl.String), "label_value")
+                compared = frame.with_columns(mapped_labels(pairs, frames.label_map).get_columns())
             key = ["datum_id", "label_key", "label_value", *_SPAN, *["ignore"] * rules.ignore]
-            key = [name for name in key if name in frame.columns]
+            key = [name for name in key if name in compared.columns]
             distinct = pl.struct(key).is_first_distinct()
             if "score" in frame.columns:  # the highest, whatever the order of the rows
                 distinct = (pl.int_range(pl.len()) == pl.col("score").arg_max()).over(key)
-            first = frame.select(distinct).to_series()
+            first = compared.select(distinct).to_series()
             words = "span", "spans", "that repeat another skipped"
             keep_rows(frames, side, first, "repeated_spans", words)
             frame = getattr(frames, side)
