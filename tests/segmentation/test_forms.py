@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from partitions.cases import in_buckets
 from refusals import noted, refused
 from segmentation.making import EVERY, NAMES, rows_of, same, some_maps
 
@@ -205,3 +206,15 @@ def test_label_keys() -> None:
         '{"label_key": "ground"}': 0.25,
         '{"label_key": "sky"}': 1.0,
     }
+
+
+def test_overlapping_labels_are_counted_by_side_in_buckets(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_buckets(monkeypatch)
+    ids = [datum for datum in range(8) for _ in range(2)]
+    masks = {"label_value": ["a", "b"] * 8, "mask": [[[1, 1]], [[0, 1]]] * 8}
+    predictions = pl.DataFrame({"datum_id": ids, **masks})
+    truth = predictions.filter((pl.col("datum_id") > 3) | (pl.col("label_value") == "a"))
+    for options in ({}, {"memory_limit": "600MB"}):
+        card = ee.score(predictions, truth, task="segmentation", **options)
+        counts = [one.count for one in card.findings if one.code == "labels_overlap"]
+        assert sorted(counts) == [4, 8]

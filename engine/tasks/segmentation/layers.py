@@ -24,7 +24,7 @@ from ...geometry.polygons import REFUSE, rasterise, read_polygons
 from ...geometry.rasters import Grid, ValueRuns, grid_of, opened, read_raster_masks
 from ...ingest.frames import Frames
 from ...ingest.ids import steps_of
-from ...ingest.problems import Note, count_of
+from ...ingest.problems import count_of, note_of
 from ...ingest.shapes import FORMS
 from ...kernels.label_maps import INSIDE, distances, outline, segment_edges
 from ...kernels.masks import Runs, joined, scan
@@ -393,10 +393,9 @@ def count_layers(
     for side, one in zip(sides, (truth, predicted), strict=True):
         many = int(one.overlapping.sum())
         if many:
-            message = f"{side.called}: labels overlap in {count_of(many, 'datum')}"
-            frames.notes.append(
-                Note("labels_overlap", f"{message}; such pixels count for each of them.", many)
-            )
+            words = "datum", "datums", "with overlapping labels: such pixels count for each of them"
+            before = f"{side.called}: "
+            frames.notes.append(note_of("labels_overlap", many, words, before=before))
     over = workers.over
     size = sizes.size[units.datum].prod(axis=1) - ignored.area
     common = _meet(truth.whole, predicted.whole, over)
