@@ -40,10 +40,13 @@ def test_each_alias_is_recognised_and_reported(canonical: str, alias: str) -> No
 
 
 @given(st.data())
-def test_aliases_are_recognised_in_any_letter_case(data: st.DataObject) -> None:
+def test_aliases_are_recognised_in_any_letter_case_with_blanks_and_hyphens(
+    data: st.DataObject,
+) -> None:
     renames = {}
     for canonical, aliases in ALIASES.items():
         alias = data.draw(st.sampled_from([canonical, *aliases]))
+        alias = alias.replace("_", data.draw(st.sampled_from(["_", " ", "-", " - "])))
         renames[canonical] = "".join(
             data.draw(st.sampled_from([letter.lower(), letter.upper()])) for letter in alias
         )

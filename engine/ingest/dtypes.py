@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
 
 
 def folded(name: str) -> str:
-    """The name of a column without surrounding blanks, whatever its case."""
-    return name.strip().casefold()
+    """The name of a column whatever its case, with underscores for blanks and hyphens."""
+    return _JOINTS.sub("_", name.strip().casefold())
+
+
+_JOINTS = re.compile(r"[\s-]+")
 
 
 def fractional(values: pl.Series) -> bool:

@@ -343,7 +343,7 @@ def point_out_swap(sides: Mapping[str, Side]) -> None:
         for column in own_table.columns:
             if column not in own_table.required and column.name not in own_table.any_of:
                 continue
-            names = {name.casefold() for name in (column.name, *column.aliases)}
+            names = {folded(name) for name in (column.name, *column.aliases)}
             theirs = [name for name in sides[other].schema if folded(name) in names]
             same = (one for one in other_table.columns if one.name == column.name)
             turned = {alias for one in same for alias in one.aliases} - names
@@ -369,7 +369,7 @@ def point_out_swap(sides: Mapping[str, Side]) -> None:
     truths = sides[GROUND_TRUTHS]
     for column in sides[PREDICTIONS].table.optional:
         if column.single and column.name not in ours.exprs and not ours.wide:
-            names = {name.casefold() for name in (column.name, *column.aliases)}
+            names = {folded(name) for name in (column.name, *column.aliases)}
             theirs = [name for name in truths.schema if folded(name) in names]
             if theirs:
                 values = head_of(truths.source, theirs[:1], _LOOKED_AT).to_series()
@@ -957,7 +957,7 @@ def _reads(fit: _Fit, other: _Fit, roles: list[str], inputs: Inputs) -> bool:
         if len(signs) < len(other.there):
             return False  # a shape, or a format
         of_signs, own_names = (
-            {name.casefold() for column in columns for name in (column.name, *column.aliases)}
+            {folded(name) for column in columns for name in (column.name, *column.aliases)}
             for columns in (signs, ours.columns)
         )
         if not of_signs & {*map(folded, inputs.schemas[role])} <= own_names:
@@ -1061,7 +1061,7 @@ def _gaps(
         gaps += [(role, (column,)) for column in _missing(table, find, options)]
         if shape.present is not None and not shape.present(find):
             gaps.append((role, tuple(c for c in table.required if c.name in shape.columns)))
-        named = {n.casefold() for c in table.columns for n in (c.name, *c.aliases)}
+        named = {folded(n) for c in table.columns for n in (c.name, *c.aliases)}
         free[role] = [name for name in find.schema if folded(name) not in named]
         recognised += len(find.schema) - len(free[role])
     return gaps, recognised, free

@@ -1008,7 +1008,7 @@ def _datum_columns() -> list[Column]:
 @cache
 def _datum_names() -> frozenset[str]:
     names = (name for one in _datum_columns() for name in (one.name, *one.aliases))
-    return frozenset(map(str.casefold, names))
+    return frozenset(map(folded, names))
 
 
 def _has(find: Finder, column: Column) -> bool:

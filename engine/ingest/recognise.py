@@ -248,7 +248,7 @@ class Finder:
 
     def candidates(self, names: Iterable[str]) -> list[str]:
         """Unclaimed columns that bear one of these names, whatever their case."""
-        folded = {*map(str.casefold, names)}
+        folded = {*map(dtypes.folded, names)}
         return [
             column for name, column in self._folded if name in folded and column not in self.used
         ]
@@ -485,7 +485,7 @@ def _with_value_columns(table: Table, options: Options, schema: Mapping[str, Any
         return table
     others = [column for column in table.columns if column not in instead]
     if options.value_columns is None:
-        other_names = {name.casefold() for one in others for name in (one.name, *one.aliases)}
+        other_names = {dtypes.folded(name) for one in others for name in (one.name, *one.aliases)}
         other_names.update(
             (options.columns or {}), *(entry.split("*") for entry in options.columns_of_datums)
         )
