@@ -448,7 +448,8 @@ def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) 
             value = _as_tuple(name, value, get_args(kind)[0])
         elif kind is not Any and not hasattr(value, "keys"):
             # msgspec takes arrays for mappings, and refuses NumPy's scalars
-            value = as_list(value if getattr(value, "ndim", 0) else _as_meant(value))
+            dtype, value = getattr(value, "dtype", None), as_list(value)
+            value = value if isinstance(value, list) else _as_meant(value, dtype)
         (untyped if kind is Any else typed)[name] = value
     try:
         options = msgspec.convert(typed, Options, strict=False)

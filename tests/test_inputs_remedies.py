@@ -187,6 +187,8 @@ def test_scores_that_rise_along_ranks(sign: int, warns: bool) -> None:
     assert {one.severity for one in findings} <= {"note"}
     odd = run.with_columns(score=pl.when(pl.col("rank") == 3).then(9).otherwise("score"))
     assert "scores_against_ranks" not in codes(ee.score(odd, qrels))
+    with refused("wrong_dtype", column="query_id"):
+        ee.score(run.with_columns(pl.concat_list("query_id")), qrels)
 
 
 def test_label_of_judgments_is_their_relevance() -> None:
@@ -246,3 +248,11 @@ def test_runs_with_ids_of_both_kinds_name_the_remedy() -> None:
     with pytest.raises(ee.InputError, match="id_format"):
         ee.compare(one, other)
     ee.compare(one, other, id_format=["number"])
+
+
+def test_a_column_that_was_replaced_may_distinguish_repeats() -> None:
+    table = pl.DataFrame(
+        {"id": [1, 1, 2, 2], "datum_id": [7, 8, 7, 8], "prediction": 1.5, "target": 2.5}
+    )
+    with refused("repeated_values", match="where='datum_id = 7'"):
+        ee.score(table, task="regression", columns={"id": "datum_id"})

@@ -104,6 +104,9 @@ def test_blank_lines_are_skipped_with_a_note(tmp_path: Path, end: str) -> None:
     card = ee.score(tmp_path / "a.csv")
     assert card.value("Accuracy") == pytest.approx(2 / 3)
     assert [one.count for one in card.findings if one.code == "blank_lines"] == [3]
+    quoted = f'y_true,y_pred,"two{end}lines"{end}a,a,{end}b,a,c{end}'
+    (tmp_path / "b.csv").write_bytes(quoted.encode())
+    assert ee.score(tmp_path / "b.csv").value("Accuracy") == 0.5
     (tmp_path / "b.csv").write_text("y_true,y_pred\na,a\n\nb,a\n\n")
     assert ee.score(tmp_path / "b.csv").value("Accuracy") == 0.5
 

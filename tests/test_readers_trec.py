@@ -387,6 +387,7 @@ def test_python_mappings() -> None:
             {"id": {0: 7, 1: 8}, "label": {0: 1, 1: 1}},
             {"code": "wrong_format", "columns": ["id", "label"]},
         ),
+        ({"id": {3: 7, 1: 8}, "label": {3: 1, 1: 1}}, {"code": "wrong_format"}),
     ],
 )
 def test_mappings_that_do_not_fit_are_refused(mapping: Any, words: dict[str, Any]) -> None:

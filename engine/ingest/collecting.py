@@ -179,7 +179,7 @@ def _with_groups(side: Side, problem: Problem) -> Problem:
             side.source.frame.select(
                 rows=pl.len(),
                 values=pl.col(column).n_unique(),
-                apart=pl.struct(*key, column).n_unique(),
+                distinct=pl.struct(*key, pl.col(column).alias("")).n_unique(),
             )
             .collect()
             .row(0)
@@ -210,7 +210,7 @@ def _with_texts(side: Side, problem: Problem) -> Problem:
         number = pl.coalesce(number, dtypes.boolean_of(name).cast(pl.Float64))
     strange = text.is_not_null() & ~number.is_finite().fill_null(value=False)
     rows = side.source.frame.select(row=pl.int_range(pl.len()), text=text, strange=strange)
-    commas = pl.col("text").str.contains(r"^\s*[-+]?\d[\d.,' ]*$") & pl.col("strange")
+    commas = pl.col("text").str.contains(r"^\s*[-+]?[.,]?\d[\d.,' ]*$") & pl.col("strange")
     counted, filled, decimal = (
         rows.select(pl.col("strange").sum(), pl.col("text").count(), commas=commas.sum())
         .collect()

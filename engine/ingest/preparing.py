@@ -220,7 +220,7 @@ def _of_truths(
     columns = {column.name: column for column in contract.columns}
     find = Finder(schema, GROUND_TRUTHS, options.columns, columns)
     label, ignore = find.find(columns["label_value"]), find.find(columns["ignore"])
-    if label is None or ignore is None or find.problems:
+    if label is None or ignore is None or find.problems or schema[ignore].is_nested():
         return None
     is_region = pl.col(label).is_null() & (pl.col(ignore).cast(pl.Int64, strict=False) == 1)
     if not always and not source.frame.select(is_region.any()).collect().item():

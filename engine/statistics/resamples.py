@@ -210,6 +210,8 @@ class Drawing:
         if not which:
             return out
         every = list(blocks)
+        if not every:  # no datum to leave out
+            return out
         n = sum(len(draws) for draws in every)
         for i in which:
             out[i] = _room(n, sizes[i], local(self.plan.options.scratch))

@@ -241,6 +241,11 @@ def test_thresholds_of_narrow_floats_are_their_decimals(dtype: str) -> None:
         card = ee.score(predictions, truth, iou_thresholds=some, metrics=["mAP"])
         assert card.options.iou_thresholds == (0.5, 0.55, 0.7)
         assert card.value("mAP", iou_threshold=0.55) == pytest.approx(1.0)
+    card = ee.score(predictions, truth, pr_curve_iou_threshold=thresholds[1])
+    assert card.options.pr_curve_iou_threshold == 0.55
+    for several in (thresholds, pl.Series(thresholds)):
+        with refused("option_value", option="pr_curve_iou_threshold"):
+            ee.score(predictions, truth, pr_curve_iou_threshold=several)
 
 
 @pytest.mark.parametrize("of_scores", [pl.Float32, pl.Float64])

@@ -355,6 +355,8 @@ def test_ignored_labels_that_are_never_predicted_are_noted() -> None:
     assert "ignored_labels" not in kinds(truth.with_columns(ignore=pl.lit(0)))
     assert "ignored_labels" not in kinds(truth.with_columns(labels.replace("region", "car")))
     assert "ignored_labels" not in kinds(truth, predictions.clear())
+    with pytest.raises(ee.InputError, match="ignore"):
+        kinds(truth.with_columns(ignore=pl.concat_list("ignore")))
 
 
 ONE = {"label_value": "x", "xmin": 1, "ymin": 1, "xmax": 5, "ymax": 5}

@@ -215,6 +215,9 @@ def test_decimal_commas_are_refused() -> None:
         assert "thousands" in str(caught.value)
         with refused("wrong_dtype", match="thousands"):
             ee.score(pl.DataFrame({"y_true": texts, "y_pred": texts}), task="regression")
+    for text in (",5", "-.5,0"):  # zeros may be left out
+        with refused("wrong_dtype", match="decimal points"):
+            ee.score(pl.DataFrame({"y_true": [text], "y_pred": 1.0}), task="regression")
     decimals = ["0.125", "1.250", "12.345"]
     with pytest.raises(InputError) as caught:
         ee.score(pl.DataFrame({"y_true": decimals, "y_pred": decimals}))

@@ -295,3 +295,11 @@ def test_missing_values_of_every_statistic() -> None:
     found = ee.compare(first, second, task="values", statistics=statistics, draws=20)
     rows = found.differences.select("statistic", "missing_a", "missing_b", "coverage").rows()
     assert rows == [(name, 0, 2, 10 / 12) for name in statistics]
+
+
+@pytest.mark.parametrize("method", [None, "jackknife", "percentile"])
+def test_intervals_of_no_rows(method: str | None) -> None:
+    table = pl.DataFrame(schema={"prediction": pl.Float64, "target": pl.Float64})
+    card = ee.score(table, task="regression", intervals=0.9, method=method)
+    assert card.metrics.is_empty()
+    assert [one.code for one in card.findings if one.severity == "warning"] == ["no_rows"]

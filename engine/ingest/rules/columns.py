@@ -87,7 +87,8 @@ def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Columns | 
             signals.add("unlabelled_sides")
         if "relevance" not in theirs.naming.exprs and len(theirs.schema) > len(theirs.naming.exprs):
             signals.add("no_relevance")
-        if "score" in ours.naming.exprs and not names.isdisjoint((RANK.name, *RANK.aliases)):
+        ordered = {ours.table.datum, "score"} <= ours.naming.exprs.keys()
+        if ordered and not names.isdisjoint((RANK.name, *RANK.aliases)):
             signals.add("score_and_rank")
     elif task == "agents":
         if not _INPUTS.isdisjoint(names | {*map(folded, theirs.schema)}):

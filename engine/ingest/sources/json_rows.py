@@ -245,9 +245,9 @@ def source_of(
 
 
 def _columns_in(nested: Mapping[Any, Mapping[Any, Any]]) -> list[str]:
-    """Return the queries named as columns are, two at least, if each has documents 0, 1, 2, ..."""
+    """Return the queries named as columns are, at least two, if all have the same whole numbers."""
     rows = [*next(iter(nested.values()), ())]
-    if not rows or any(str(row) != str(i) for i, row in enumerate(rows)):
+    if not rows or not all(str(row).isdecimal() for row in rows):
         return []
     known = {
         name.casefold()

@@ -174,7 +174,7 @@ def _dtypes(
         Types; number of rows without any value; columns of which one has a value in other rows.
     """
     names = texts.collect_schema().names()
-    if any("\r" in name for name in names):
+    if any("\r" in name.replace("\r\n", "") for name in names):  # those of quoted names are fine
         raise ReadError(
             f"{path}: lines end with a carriage return without a line feed. Write line feeds, e.g."
             r" tr '\r' '\n' < OLD > NEW.",

@@ -65,7 +65,7 @@ def boxed(frames: Frames, settings: Settings) -> bool:
             if "score" in frame.columns:  # the highest, whatever the order of the rows
                 distinct = (pl.int_range(pl.len()) == pl.col("score").arg_max()).over(key)
             first = compared.select(distinct).to_series()
-            words = "span", "spans", "that repeat another skipped"
+            words = "repeated span", "repeated spans", "skipped"
             keep_rows(frames, side, first, "repeated_spans", words)
             frame = getattr(frames, side)
         start, end = (pl.col(name).cast(pl.Float64) for name in _SPAN)
