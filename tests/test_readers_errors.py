@@ -74,6 +74,12 @@ def test_the_place_is_named(
         ee.score(str(tmp_path / name), TRUTHS, task="classification")
 
 
+def test_an_array_in_json_lines_is_named(tmp_path: Path) -> None:
+    (tmp_path / "array.jsonl").write_bytes(b"[\n" + ROW[:-1] + b"\n]")
+    with refused("file_malformed", line=1, match=r"called \.json"):
+        ee.score(str(tmp_path / "array.jsonl"), TRUTHS, task="classification")
+
+
 def test_unnamed_columns_of_a_csv_are_not_repeated_ones(tmp_path: Path) -> None:
     file = tmp_path / "commas.csv"
     file.write_text("datum_id,label_value,score,,\n1,a,0.5,,\n2,b,0.5,,\n3,a,0.1,,\n")

@@ -287,6 +287,14 @@ class TestThresholds:
         for table, at in ((percent, 40), (logits, -2), (logits, 0), (self.ROWS, 0.99)):
             assert warned(ee.score(table, decision_threshold=at)) == []
 
+    @pytest.mark.parametrize(("scale", "shift", "warns"), [(100, 0, True), (8, -4, False)])
+    def test_default_of_percent_and_logits(self, scale: float, shift: float, warns: bool) -> None:
+        table = self.ROWS.with_columns(pl.col("score") * scale + shift)
+        (one,) = codes_of(ee.score(table), "cut_logits")
+        assert (one.severity == "warning") == warns
+        assert "decision_threshold=50" in one.message
+        assert codes_of(ee.score(table, metrics=["ROCAUC"]), "cut_logits") == []
+
     def test_of_several_labels(self) -> None:
         rows = {"datum_id": [0, 0, 1, 1], "label_value": ["a", "b"] * 2, "score": [0.9, 0.2] * 2}
         truth = {"datum_id": [0, 1], "label_value": ["a", "b"]}

@@ -308,6 +308,26 @@ def test_arguments_on_one_side() -> None:
         assert code not in {one.code for one in card.findings}
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_arguments_in_lists_of_one_side(turned: bool) -> None:
+    names, calls = [("t", {}), ("u", {})], [("t", {"q": 1}), ("u", {})]
+    sides = [(names, calls), (names, names)]
+    table = table_of([pair[::-1] if turned else pair for pair in sides])
+    code = "arguments_on_one_side"
+    side = "predictions" if turned else "ground_truths"
+    noted(ee.score(table), code, side=side, count=1, severity="warning")
+    more = "subset" if not turned else "superset"
+    for options in (
+        {"tool_arguments": "ignore"},
+        {"tool_arguments": more},
+        {"argument_rules": {"q": "ignore"}},
+        {"metrics": ["ToolCorrectness"]},
+    ):
+        assert code not in {one.code for one in ee.score(table, **options).findings}
+    for pairs in ([(names, names)], [(calls, calls)], [([], calls)], [(calls, names), sides[0]]):
+        assert code not in {one.code for one in ee.score(table_of(pairs)).findings}
+
+
 @pytest.mark.parametrize(
     ("value", "warns"), [({"q": "x"}, True), ('{"q": "x"}', True), ("Find x", False)]
 )

@@ -151,13 +151,20 @@ def test_polygons_at_the_edge_are_no_key_points(tmp_path: Path) -> None:
         ),
         (f"{BOX}\n0 nan 0.5 0.5 0.5\n", r"line 2: coordinates that are not shares"),
         (f"{BOX}\n{BOX} 0.5\n", r"line 1: no confidence, and 1 other lines have one"),
-        (f"{BOX}\n0 0.1 0.1 0.2 0.2 0.3 0.3 0.4\n7\n", r"line 3: 1 fields: '7'"),
+        (f"{BOX}\n0 0.1 0.1 0.2 0.2 0.3 0.3 0.4\n7\n", r"line 3: 1 field: '7'"),
     ],
 )
 def test_a_broken_line_is_named(text: str, message: str, tmp_path: Path) -> None:
     label(tmp_path, "sub/b.txt", f"{BOX}\n")
     label(tmp_path, "sub/a.txt", text)
     with pytest.raises(ee.ReadError, match=rf"sub/a\.txt, {message}"):
+        rows(tmp_path)
+
+
+def test_boxes_in_pixels_are_no_table(tmp_path: Path) -> None:
+    label(tmp_path, "a.txt", "0 401.6 95.1 181.7 114.6 0.6\n")
+    label(tmp_path, "b.txt", "1 20.5 95.1 18.7 14.6 0.9\n")
+    with refused("format_unknown", ee.ReadError, match="shares of the image"):
         rows(tmp_path)
 
 

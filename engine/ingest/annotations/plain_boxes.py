@@ -537,7 +537,8 @@ def _read_images(look: Look) -> Source:
             line = _Line.of(fields)
             if line is None or len(line.numbers) > 5:
                 expected = "Expected a class, a score (detections only), xmin, ymin, xmax and ymax."
-                raise broken(file, number, f"{len(fields)} fields: {quoted(fields)}", expected)
+                fault = f"{count_of(len(fields), 'field')}: {quoted(fields)}"
+                raise broken(file, number, fault, expected)
             score, *box = line.numbers if len(line.numbers) > 4 else (None, *line.numbers)
             rows.append((datum, line.name, score, *box, int(line.hard)))
     schema: dict[str, Any] = {"datum_id": pl.String, "label_value": pl.String}

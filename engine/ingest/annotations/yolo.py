@@ -552,7 +552,7 @@ class _Lines(msgspec.Struct):
         if count < 4:
             raise self.broken(
                 int(at[0]),
-                f"{count + 1} fields: {self._quoted(int(at[0]))}",
+                f"{count_of(count + 1, 'field')}: {self._quoted(int(at[0]))}",
                 "An object is a class number and a box (cx cy w h) or a polygon (x y, three times"
                 " or more). A file without labels belongs elsewhere.",
             )

@@ -665,7 +665,10 @@ def _wrong_line(line: bytes, format_: str) -> str:
     quote = text.strip()[:_LONGEST_QUOTE]
     if is_object and strange:
         return f"has {strange[0]}, which is no finite number of JSON: {quote!r}. Write null."
-    return "" if is_object else f"{fault}: {quote!r}. Every line must be one whole JSON object."
+    if is_object:
+        return ""
+    array = " An array of objects is read from a file called .json." * text.startswith("[")
+    return f"{fault}: {quote!r}. Every line must be one whole JSON object.{array}"
 
 
 _LONGEST_QUOTE = 40
@@ -690,9 +693,15 @@ def _mixed(source: Source) -> ReadError | None:
             continue
         fault = difference(first, schema, source.files[0], file)
         if fault:
-            return ReadError(
-                f"{source.description}: the files differ: {fault}", code="files_differ", file=file
-            )
+            if len(first) == 1 and " " in (line := next(iter(first))):  # no header of a CSV
+                fault = (
+                    f"they have neither a header nor lines of a known format, first {line!r} in"
+                    f" {source.files[0]}. Coordinates of YOLO are shares of the image, from 0 to 1."
+                )
+                code = "format_unknown"
+            else:
+                fault, code = f"the files differ: {fault}", "files_differ"
+            return ReadError(f"{source.description}: {fault}", code=code, file=file)
     return None
 
 

@@ -16,6 +16,7 @@ from ... import metrics
 from ... import metrics as registry
 from ...ingest.frames import Frames
 from ...ingest.problems import UNMET, Note, count_of, listing, note_of
+from ...ingest.rules import reworded
 from ...metrics.registry import Metric
 from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
@@ -247,6 +248,26 @@ def _note_types(frames: Frames, runs: Trajectories) -> None:
         )
 
 
+def _warn_bare(frames: Frames, runs: Trajectories) -> None:
+    """Warn if only one side's lists have arguments. Rules of columns check two tables."""
+    if "matches" not in vars(runs) or TABLE not in frames.sides:
+        return
+    plain, codes, _ = runs.compared
+    full = np.array([bool(one.arguments) for one in plain], bool)
+    many = [int(full[code].sum()) for code in codes]
+    least = 1 if frames.whole else _CALLS_OF_PART
+    for mine, mode in ((0, "superset"), (1, "subset")):
+        bare = codes[1 - mine].size
+        if many[1 - mine] or not many[mine] or bare < least or runs.settings.tool_arguments == mode:
+            continue
+        code, facts = "arguments_on_one_side", {"side": _ROLES[mine], "count": many[mine]}
+        message = reworded(code, facts) or code
+        frames.notes.append(Note(code, message, many[mine], warning=True, facts=facts))
+
+
+_CALLS_OF_PART = 100  # calls without arguments that show it in a part of the rows
+
+
 def _untyped(one: Call) -> tuple[str, tuple[Any, ...]]:
     """Return a call with texts of numbers and booleans as such, without texts of null."""
     typed = [
@@ -281,6 +302,7 @@ def tally(
     measures = metrics.measures("agents")
     columns = {need: measures[need](runs, settings, workers) for need in sorted(needs)}
     _note_types(frames, runs)
+    _warn_bare(frames, runs)
     _note_unmet(frames, runs)
     none = [side.many == 0 for side in (runs.predicted, runs.reference)]
     status = (none[0] + 2 * none[1]).astype(np.int8)

@@ -254,8 +254,10 @@ def _describe_cut(facts: Facts) -> str:
     low, high, at = (facts.values.get(name, 0.0) for name in ("lowest", "highest", "threshold"))
     if "threshold" not in facts.values:
         return (
-            "scores are outside [0, 1] and cut at 0.5; use a decision_threshold of 0 for logits,"
-            " 50 for percent, 127.5 for scores up to 255."
+            "scores are outside [0, 1] and cut at 0.5: for logits"
+            f" write {option('decision_threshold', 0)}, for percent"
+            f" {option('decision_threshold', 50)}, for scores up to 255"
+            f" {option('decision_threshold', 127.5)}."
         )
     percent = 1 < at <= 100 and low >= 0 and high <= 1
     tip = f" For a percentage write {option('decision_threshold', at / 100)}." if percent else ""
@@ -289,7 +291,8 @@ def note_cut(frames: Frames, batch: Batch, settings: Settings) -> None:
         high = max([float(part.max()) for part in parts])
         values: dict[str, float] = {"lowest": low, "highest": high}
         if default and (low < 0 or high > 1):
-            facts = Facts(severity=NOTE, values=values)
+            severity = WARNING if low >= 0 and high >= 2 else NOTE
+            facts = Facts(severity=severity, values=values)
             frames.notes += apply(CUT_RULES, "", {"cut_logits"}, [facts])[0]
         elif not default and not low < at <= high:
             facts = Facts(severity=WARNING, values={"threshold": at, **values})

@@ -625,7 +625,8 @@ def _warn_reversed(frames: Frames, lists: Lists) -> None:
             "scores_reversed",
             f"relevant documents are at the end of their lists (below {place.mean():.0%} of the"
             f" others on average, in {queries:,} queries): are the scores ranks or distances, for"
-            f" which lower is better? {option('columns', {'score': 'rank'})} reads them so.",
+            f" which lower is better? {option('columns', {'score': 'rank'})} reads them so; if some"
+            " of a query are equal, write them negated.",
             warning=True,
             facts={"place": float(place.mean())},
         )

@@ -201,7 +201,7 @@ _WITHIN = 0.5  # share of a prediction above which it is in a region
 _UNCONSIDERED = (
     "row",
     "rows",
-    "with 0 in 'considered' (in MOTChallenge's text a confidence below 1) skipped",
+    "with 0 in 'considered' (in MOTChallenge's text a confidence below 1, as in results) skipped",
 )
 
 
