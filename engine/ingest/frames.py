@@ -248,7 +248,7 @@ def assemble(
     if part is None:
         notes += same
         if "no_entities" not in map(attrgetter("kind"), notes):
-            notes += no_rows(where, dict(zip(frames, map(len, frames.values()), strict=True)))
+            notes += no_rows(where, {role: frame.height for role, frame in frames.items()})
     by_row, same_order = _by_row(sides, frames, bucket or ALL), _same_order(frames)
     keyed: dict[str, pl.Series] = {}
     counted = part is not None and TABLE not in frames  # by all parts, those without a gap too

@@ -129,7 +129,7 @@ def find_boxes(find: Finder, box_format: str | None, *, needed: bool = True) -> 
 
 def four_columns(find: Finder) -> tuple[str, tuple[str, ...]] | None:
     """Return the four columns that contain boxes and their form, or None."""
-    columns = dict(zip(BOX_NAMES, map(find.exact, BOX_NAMES), strict=True))
+    columns = {name: find.exact(name) for name in BOX_NAMES}
     corners = columns["xmin"], columns["ymin"], columns["xmax"], columns["ymax"]
     if not any(corners):
         layout = _pair(find, (_X0Y0X1Y1,))
@@ -735,6 +735,7 @@ SHAPED = (POLYGON, OBB, MASK, RASTER)
 """Columns that each describe a whole object."""
 SHAPED_NAMES = tuple(column.name for column in SHAPED)
 GEOMETRY_NAMES = (*SHAPED_NAMES, RASTER_BAND.name, RASTER_VALUE.name)
+_OTHER_THAN_BOXES = (*SHAPED_NAMES, KEYPOINTS.name, BOX3D.name)
 _OF_RASTERS = (RASTER_BAND, RASTER_VALUE)
 _FOUR_CORNERS = tuple(f"{axis}{corner}" for corner in range(1, 5) for axis in "xy")
 """Columns of rotated boxes, corner by corner."""
@@ -906,8 +907,10 @@ def check_first(check: Check, aggregates: Mapping[str, Any]) -> None:
             column="bbox",
         )
     here = check.frame.columns
-    names = [*filter(here.__contains__, (*SHAPED_NAMES, KEYPOINTS.name, BOX3D.name))]
-    corners = [*filter(here.__contains__, CORNER_NAMES)]
+    if {*_OTHER_THAN_BOXES}.isdisjoint(here):
+        return
+    names = [name for name in _OTHER_THAN_BOXES if name in here]
+    corners = [name for name in CORNER_NAMES if name in here]
     if KEYPOINTS.name in names:
         check_keypoints(check)
     if OBB.name in names:

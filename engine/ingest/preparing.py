@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from itertools import chain, combinations
+from itertools import combinations
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -853,7 +853,9 @@ def early_notes(
     notes: list[Note] = []
     unread_columns: list[Note] = []
     several = wide = False
-    named = {*ready.plan.homes, *chain(*map(attrgetter("names"), ready.where.values()))}
+    named = {*ready.plan.homes}
+    for condition in ready.where.values():
+        named.update(condition.names)
     for side in sides.values():
         notes += side.source.notes
         several |= max(len(side.source.firsts), len(side.source.files)) > 1
@@ -864,7 +866,7 @@ def early_notes(
     notes += [*unread_columns, *of_rules]
     if several:
         notes += overlapping(sides)
-    if PREDICTIONS in sides and sides[PREDICTIONS].source.files and GROUND_TRUTHS in sides:
+    if PREDICTIONS in sides and GROUND_TRUTHS in sides and sides[PREDICTIONS].source.files:
         notes += same_file(sides, ready.where)
     if wide:
         notes += rounded(sides, ready.where, frames)

@@ -322,7 +322,7 @@ def _derive_thresholds(values: dict[str, Any], options: Options, rules: Detectio
         iou_thresholds_to_return=shared,
         pr_curve_iou_threshold=at,
         background_iou=background,
-        label_ious=dict(zip(label_ious, map(reached, label_ious.values()), strict=True)),
+        label_ious={label: reached(iou) for label, iou in label_ious.items()},
         spot_ious=(at,) if options.iou_thresholds is None else thresholds,
         outcome_scores=values["score_thresholds"] if options.score_thresholds else (-math.inf,),
     )

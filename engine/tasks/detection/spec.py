@@ -729,7 +729,7 @@ def _missing(frames: Frames, settings: Settings) -> Iterator[tuple[str, frozense
     common = {*frames.predictions.columns} & {*frames.ground_truths.columns}
     for need, names in READS.items():
         if not common.issuperset(names):
-            why = f"both sides need {' and '.join(map('a column {}'.format, names))}"
+            why = f"both sides need {' and '.join(f'a column {name}' for name in names)}"
             yield "without_columns", frozenset({need}), why
     if settings.by_distance:
         why = "they rest on IoU, and distances are compared"
