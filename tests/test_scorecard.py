@@ -174,6 +174,12 @@ class TestValue:
         with pytest.raises(ResultError, match=r"iou_threshold=0\.6.*0\.5, 0\.75"):
             self.card.value("AP", label_value="cat", iou_threshold=0.6)
 
+    def test_a_slice_column_as_a_filter(self) -> None:
+        table = {"actual": [0, 1], "predicted": [0, 1], "site": ["A", "B"]}
+        card = ee.score(table, task="classification", by=["site"], metrics=["Accuracy"])
+        with refused("unknown_name", ResultError, value="site", match="slice_value='A'"):
+            card.value("Accuracy", site="A")
+
     def test_a_card_without_values(self) -> None:
         with pytest.raises(ResultError, match="no numbers"):
             bare().value("mAP")

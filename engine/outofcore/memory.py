@@ -460,7 +460,9 @@ def bytes_of_limit(limit: str | int | None) -> int:
     scale = 1024 ** "kmgt".index(unit) * 1024 if binary and unit else _UNITS[unit]
     size = int(float(number) * scale)
     if size <= 0:
-        raise invalid("memory_limit", limit, "must be above 0.")
+        raise invalid(
+            "memory_limit", limit, f"below 1 byte. Write a unit: {option('memory_limit', '2GB')}."
+        )
     return size
 
 

@@ -152,7 +152,12 @@ def chosen_rows(
         raise unknown("metric of this scorecard", metric, names, error=ResultError)
     for name, value in _by_value(filters, labels).items():
         if name not in KEYS:
-            raise ResultError(no_such_column(name), code="unknown_name", value=name)
+            message = no_such_column(name)
+            if name in metrics["slice"]:
+                message = (
+                    f"{name!r} is a slice column: write slice={name!r}, slice_value={value!r}."
+                )
+            raise ResultError(message, code="unknown_name", value=name)
         matches = rows.filter(_matches(rows, name, value))
         if not matches.height:
             raise ResultError(
