@@ -394,7 +394,9 @@ def test_the_same_file_on_both_sides_is_a_warning(tmp_path: Path) -> None:
     assert "same_file" not in {finding.code for finding in card.findings}
     boxes = [{"image_id": 1, "category_id": 1, "bbox": [1, 1, 5, 5], "score": 0.5}]
     (tmp_path / "boxes.json").write_text(json.dumps(boxes))
-    noted(ee.score(*[tmp_path / "boxes.json"] * 2), "same_file", severity="warning")
+    (tmp_path / "run.json").write_text('{"q": {"d": 1}}')
+    for name in ("boxes.json", "run.json"):
+        noted(ee.score(*[tmp_path / name] * 2), "same_file", severity="warning")
     assert not warned(whole, whole)
     ids = both.with_columns(y_pred=pl.Series([0.5, 1.0]), y_true=pl.Series([1.0, 1.0]))
     ids.write_csv(tmp_path / "ids.csv")

@@ -170,6 +170,9 @@ def test_skipped_labels_are_noted() -> None:
     card = ee.score(predictions, truths, dialect="lvis", **more)
     codes = [one.code for one in card.findings]
     assert {"beyond_cap", "not_judged"} <= {*codes}
+    predictions, truths, more = tables(1)  # in which every ground truth has an area
+    card = ee.score(predictions, truths, dialect="lvis", **more)
+    assert {one.code: one.count for one in card.findings}["not_judged"] == 4
 
 
 def test_lists_of_labels_are_required() -> None:

@@ -221,9 +221,10 @@ def test_ids_of_different_dtypes_match(tmp_path: Path, monkeypatch: pytest.Monke
     same_as_in_memory(case, "detection", tmp_path)
     for large in (4, 2**63):  # of UInt64 only if one needs it
         labels = pl.col("label_value").cast(pl.UInt64).replace(4, large)
-        sides = predictions.with_columns(labels), truths.with_columns(labels)
-        card = same_as_in_memory(Case(sides, {"metrics": ["mAP", "AP"]}), "detection", tmp_path)
-        assert card.labels.schema["label_value"] == (pl.Int64 if large == 4 else pl.UInt64)
+        for label in (labels, pl.col("label_value").cast(pl.UInt64)):
+            sides = predictions.with_columns(label), truths.with_columns(labels)
+            card = same_as_in_memory(Case(sides, {"metrics": ["mAP", "AP"]}), "detection", tmp_path)
+            assert card.labels.schema["label_value"] == (pl.Int64 if large == 4 else pl.UInt64)
 
 
 def test_small_inputs_stay_in_memory(tmp_path: Path) -> None:
