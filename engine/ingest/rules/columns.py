@@ -149,7 +149,7 @@ def _idle(evidence: Columns) -> list[str]:
         side = ready.sides[role]
         recognised |= {*map(folded, side.table.names | side.naming.used)}
         for column, _ in side.table.unread:  # another note reports these
-            recognised |= {name.casefold() for name in (column.name, *column.aliases)}
+            recognised |= {*map(folded, (column.name, *column.aliases))}
     return [
         name
         for name in ready.sides[PREDICTIONS].schema
