@@ -183,7 +183,7 @@ def unread(side: Side, named: Iterable[str], columns: Mapping[str, str] | None) 
     notes: list[Note] = []
     here = {*map(folded, schema)} if table.unread else set[str]()
     for column, reason in table.unread:
-        names = {*map(str.casefold, (column.name, *column.aliases))}
+        names = {*map(folded, (column.name, *column.aliases))}
         if names.isdisjoint(here):
             continue
         idle = [name for name in schema if folded(name) in names and name not in used]

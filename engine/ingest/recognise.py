@@ -644,7 +644,7 @@ def has_column(column: Column, options: Options, schema: Mapping[str, Any]) -> b
     here = {*map(dtypes.folded, schema.keys() - renames.keys())}
     return (
         column.name in targets
-        or not here.isdisjoint(map(str.casefold, (column.name, *column.aliases)))
+        or not here.isdisjoint(map(dtypes.folded, (column.name, *column.aliases)))
         or bool(numbered_columns(column, [*here, *targets]))
     )
 
