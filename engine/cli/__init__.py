@@ -12,6 +12,7 @@ import click
 from .._version import __version__
 from .base import (
     FORMATS,
+    HELP,
     STATE,
     Commands,
     OutputRefused,
@@ -57,7 +58,7 @@ _FRAMES = (
 _LISTINGS = ("text", "json", "csv", "markdown")
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": [*HELP]})
 @click.version_option(__version__, prog_name="evalengine")
 @click.option(
     "--no-plugins",

@@ -39,6 +39,9 @@ _OWN = {
 _CLAUSE = re.compile(r"[;:.] .*", re.S)
 
 
+HELP = ("-h", "--help")
+
+
 def help_option(names: Iterable[str]) -> click.Option:
     """``--help``, which may name a task."""
     return click.Option(
@@ -265,7 +268,7 @@ class WithOptions(Command):
 
     def get_help_option(self, ctx: click.Context) -> click.Option:
         if self._help_option is None:
-            self._help_option = help_option(self.get_help_option_names(ctx))
+            self._help_option = help_option(HELP)  # whatever context asks first
         return self._help_option
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

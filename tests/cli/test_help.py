@@ -127,6 +127,13 @@ def test_help_of_a_task_imports_no_dataframes() -> None:
     assert python(code + tail, strict=False).stdout.splitlines()[-1] == "[]"
 
 
+def test_names_of_help_do_not_depend_on_the_first_context() -> None:
+    first = (
+        "from evalengine.cli import cli, main; cli.commands['score'].make_context('', ['x', 'y'])"
+    )
+    python(f"{first}; assert main(['score', '-h', 'text']) == 0", strict=False)
+
+
 def commands(group: click.Group, *names: str) -> Iterator[tuple[str, ...]]:
     for name, command in group.commands.items():
         yield (*names, name)
