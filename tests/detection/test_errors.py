@@ -246,3 +246,12 @@ def test_a_duplicate_a_class_and_the_edges_of_location():
     card = ee.score(predictions, truth, metrics=["Errors"], iou_thresholds=[0.5])
     kinds = dict(card.errors.select("prediction_row", "error").iter_rows())
     assert kinds == {i: row[6] for i, row in enumerate(rows) if row[6]}
+
+
+@pytest.mark.parametrize("labels", [["b", "a"], ["a", "b"]])
+def test_equal_overlaps_are_of_the_first_row(labels):
+    boxes = {name: [0, 0] for name in CORNERS[:2]} | {name: [10, 10] for name in CORNERS[2:]}
+    truth = pl.DataFrame({"datum_id": [1, 1], "label_value": labels, **boxes})
+    predictions = truth.head(1).with_columns(label_value=pl.lit("c"), score=pl.lit(0.5))
+    errors = ee.score(predictions, truth, metrics=["Errors"], iou_thresholds=[0.5]).errors
+    assert errors.filter(error="Cls")["annotation_label"].to_list() == labels[:1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import numpy as np
 import polars as pl
 import pytest
@@ -100,3 +102,9 @@ def test_few_and_many_texts_have_the_same_bytes() -> None:
     assert (few.dtype, start.dtype) == (many.dtype, starts.dtype)
     assert start.tolist() == starts[: start.size].tolist()
     assert text_bytes(pl.Series([""]))[0].size == 0
+
+
+def test_full_width_letters_and_digits_are_parts_of_words():
+    for character in map(chr, range(0xFF00, 0xFF66)):
+        whole = unicodedata.category(character)[0] in "LN"
+        assert same_words(f"a{character}b", "a b") != whole, character

@@ -142,6 +142,15 @@ def test_nervaluate_takes_rows_in_their_order() -> None:
     assert right == [0, 1]
 
 
+def test_nervaluate_pairs_an_inexact_span_with_the_first_that_it_overlaps() -> None:
+    spans = {"datum_id": [0, 0], "label_value": ["a", "a"], "start": [0, 4], "end": [5, 9]}
+    found = {"datum_id": [0, 0], "label_value": ["b", "a"], "start": [3, 4], "end": [6, 9]}
+    card = ee.score(pl.DataFrame(found), pl.DataFrame(spans), dialect="nervaluate")
+    for outcome, n in (("correct", 1), ("incorrect", 1), ("missed", 0), ("spurious", 0)):
+        statistic = f"strict {outcome}"
+        assert card.value("Counts", statistic=statistic, average="micro") == n
+
+
 def test_sed(expected: dict[str, Any]) -> None:
     """Events are matched within the collar, by maximum matching; NaN of sed_eval is null."""
     for share in (0.5, 0.2):
