@@ -489,7 +489,7 @@ def _unused(mapping: pl.DataFrame, pairs: list[pl.DataFrame]) -> list[Note]:
         if (key, str(value)) in keyed or (key is None and str(value) in values):
             continue
         name = repr(value) if key is None else repr((key, value))
-        hint = did_you_mean(str(value), values)
+        hint = did_you_mean(str(value), sorted(values))
         notes.append(Note("label_map_unused", f"label_map: no side has the label {name}.{hint}", 0))
     return notes
 
