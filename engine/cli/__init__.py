@@ -12,7 +12,6 @@ import click
 from .._version import __version__
 from .base import (
     FORMATS,
-    HELP,
     STATE,
     Commands,
     OutputRefused,
@@ -58,7 +57,7 @@ _FRAMES = (
 _LISTINGS = ("text", "json", "csv", "markdown")
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": [*HELP]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="evalengine")
 @click.option(
     "--no-plugins",

@@ -39,9 +39,6 @@ _OWN = {
 _CLAUSE = re.compile(r"[;:.] .*", re.S)
 
 
-HELP = ("-h", "--help")
-
-
 def help_option(names: Iterable[str]) -> click.Option:
     """``--help``, which may name a task."""
     return click.Option(
@@ -267,8 +264,9 @@ class WithOptions(Command):
     _grown = False
 
     def get_help_option(self, ctx: click.Context) -> click.Option:
-        if self._help_option is None:
-            self._help_option = help_option(HELP)  # whatever context asks first
+        names = self.get_help_option_names(ctx)
+        if self._help_option is None or {*names} != {*self._help_option.opts}:
+            self._help_option = help_option(names)
         return self._help_option
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
