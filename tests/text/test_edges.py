@@ -332,3 +332,12 @@ def test_metrics_of_other_tools_are_noted() -> None:
     table = pl.DataFrame({"response": ["a b"], "reference": ["a c"], "faithfulness": [0.5]})
     card = ee.score(table, metrics=["ROUGE1"])
     assert noted(card, "unread_column", severity="note", count=1)
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 128, 129])
+def test_subsequences_of_any_length(n: int) -> None:
+    """Lengths around the 64 bits of a word; every third word of the reference is missing."""
+    words = [f"w{i}" for i in range(n)]
+    texts = {"prediction": [" ".join(words[::3])], "reference": [" ".join(words)]}
+    card = ee.score(pl.DataFrame(texts), metrics=["ROUGEL"])
+    assert card.value("ROUGEL", statistic="recall") == len(words[::3]) / n
