@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # Numbers with fractions: measurements, not labels.
 
 
+@lru_cache(maxsize=1 << 14)
 def folded(name: str) -> str:
     """The name of a column whatever its case, with underscores for blanks and hyphens."""
     return _JOINTS.sub("_", name.strip().casefold())
