@@ -111,7 +111,7 @@ def deal(values: I64, of: int, buckets: Array) -> None:
         if not (known and start <= value and 0 <= place < of):  # another turn
             turn = value // of
             start = np.int64(np.uint64(turn) * np.uint64(of))
-            known = start <= value  # otherwise the lowest turn begins below all integers
+            known = start <= value  # False if the turn begins below the lowest integer
             place = np.int64(np.uint64(value) - np.uint64(start))
             hashed = mixed(np.uint64(turn) + np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
             first = np.int64(hashed * np.uint64(of) >> np.uint64(32))

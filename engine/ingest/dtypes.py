@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 @lru_cache(maxsize=1 << 14)
 def folded(name: str) -> str:
     """The name of a column whatever its case, with underscores for blanks and hyphens."""
-    return _JOINTS.sub("_", name.strip().casefold())
+    return _SEPARATORS.sub("_", name.strip().casefold())
 
 
-_JOINTS = re.compile(r"[\s-]+")
+_SEPARATORS = re.compile(r"[\s-]+")
 
 
 def fractional(values: pl.Series) -> bool:

@@ -449,7 +449,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
         ranking: replacement of scores by ranks; None without scores.
         page: frames for the report, in addition to the run's frames.
         growth: bytes in memory per byte of input, if large.
-        plain_growth: the same, at most, of a run in memory without slices, weights and intervals.
+        plain_growth: the same, at most, of a run in memory without slices and intervals.
         judge: values are those of a judge, which human labels may correct.
         fairness: name of a criterion -> metrics whose largest difference between groups it is.
         scratch_row: maximum observed bytes on disk of a row, in addition to its columns: rows are

@@ -18,7 +18,7 @@ from ...schemas.arrays import Array
 from ...schemas.errors import InputError, ReadError
 from ...schemas.tables import TABLES
 from ...schemas.tuning import tuning
-from ..dtypes import CALLS_AS_TEXT, JSON_TEXT, are_calls, calls_in
+from ..dtypes import CALLS_AS_TEXT, JSON_TEXT, are_calls, calls_in, folded
 from ..files import Source, not_utf_8
 from ..problems import Note, listing
 
@@ -245,17 +245,19 @@ def source_of(
 
 
 def _columns_in(nested: Mapping[Any, Mapping[Any, Any]]) -> list[str]:
-    """Return the queries named as columns are, at least two, if all have the same whole numbers."""
+    """Return the queries that are names of columns, at least two, if all have the same documents
+    and these are numbers of rows.
+    """
     rows = [*next(iter(nested.values()), ())]
     if not rows or not all(str(row).isdecimal() for row in rows):
         return []
     known = {
-        name.casefold()
+        folded(name)
         for table in TABLES
         for column in table.columns
         for name in (column.name, *column.aliases)
     }
-    columns = [str(name) for name in nested if str(name).casefold() in known]
+    columns = [str(name) for name in nested if folded(str(name)) in known]
     whole = all([*scores] == rows for scores in nested.values())
     return columns if whole and len(columns) > 1 else []
 

@@ -248,24 +248,26 @@ def _note_types(frames: Frames, runs: Trajectories) -> None:
         )
 
 
-def _warn_bare(frames: Frames, runs: Trajectories) -> None:
-    """Warn if only one side's lists have arguments. Rules of columns check two tables."""
+def _warn_one_sided(frames: Frames, runs: Trajectories) -> None:
+    """Warn if only one side of a table has arguments; rules of columns check two tables."""
     if "matches" not in vars(runs) or TABLE not in frames.sides:
         return
     plain, codes, _ = runs.compared
-    full = np.array([bool(one.arguments) for one in plain], bool)
-    many = [int(full[code].sum()) for code in codes]
-    least = 1 if frames.whole else _CALLS_OF_PART
+    has_arguments = np.array([bool(one.arguments) for one in plain], bool)
+    counts = [int(has_arguments[code].sum()) for code in codes]
+    least = 1 if frames.whole else _ENOUGH
     for mine, mode in ((0, "superset"), (1, "subset")):
-        bare = codes[1 - mine].size
-        if many[1 - mine] or not many[mine] or bare < least or runs.settings.tool_arguments == mode:
+        count, other = counts[mine], 1 - mine
+        if not count or counts[other] or codes[other].size < least:
             continue
-        code, facts = "arguments_on_one_side", {"side": _ROLES[mine], "count": many[mine]}
+        if runs.settings.tool_arguments == mode:  # the other side need not have them
+            continue
+        code, facts = "arguments_on_one_side", {"side": _ROLES[mine], "count": count}
         message = reworded(code, facts) or code
-        frames.notes.append(Note(code, message, many[mine], warning=True, facts=facts))
+        frames.notes.append(Note(code, message, count, warning=True, facts=facts))
 
 
-_CALLS_OF_PART = 100  # calls without arguments that show it in a part of the rows
+_ENOUGH = 100  # calls without arguments, in a bucket, for a warning
 
 
 def _untyped(one: Call) -> tuple[str, tuple[Any, ...]]:
@@ -302,7 +304,7 @@ def tally(
     measures = metrics.measures("agents")
     columns = {need: measures[need](runs, settings, workers) for need in sorted(needs)}
     _note_types(frames, runs)
-    _warn_bare(frames, runs)
+    _warn_one_sided(frames, runs)
     _note_unmet(frames, runs)
     none = [side.many == 0 for side in (runs.predicted, runs.reference)]
     status = (none[0] + 2 * none[1]).astype(np.int8)
