@@ -87,6 +87,7 @@ class TestPositions:
             ("span", [[1, 2], [3, 4]], [[5, 6], [7, 8]]),
             ("points", [[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]),
             ("bboxLeft", [1, 2], [5, 6]),
+            ("roi", [[1.0, 2.0, 3.0, 4.0]] * 2, [[5.0, 2.0, 8.0, 4.0]] * 2),
         ],
     )
     def test_outlines_points_and_spans(self, name: str, mine: list[Any], truth: list[Any]) -> None:
@@ -95,10 +96,24 @@ class TestPositions:
         with pytest.raises(ChecksFailed):
             ee.check(*tables)
 
-    @pytest.mark.parametrize("names", [("start_px", "end_px"), ("x_px", "y_px", "w_px", "h_px")])
+    @pytest.mark.parametrize(
+        "names",
+        [
+            ("start_px", "end_px"),
+            ("start_ms", "end_ms"),
+            ("begin_index", "stop_index"),
+            ("x_px", "y_px", "w_px", "h_px"),
+        ],
+    )
     def test_ends_of_spans_and_boxes_with_sizes(self, names: tuple[str, ...]) -> None:
         tables = sides(**{name: ([1, 2], [5, 6]) for name in names})
         assert refused(*tables)["columns"] == [*names]
+
+    def test_lists_of_four_numbers_may_be_boxes(self) -> None:
+        card = ee.score(*sides(location=([[0.1, 0.2, 0.3, 0.4]] * 2, [[0.5, 0.2, 0.8, 0.4]] * 2)))
+        assert [(one.severity, one.facts["columns"]) for one in findings_of(card)] == [
+            ("warning", ["location"])
+        ]
 
     @pytest.mark.parametrize("names", [("x",), ("x", "y"), ("Start",), ("height",), ("point",)])
     def test_names_that_may_mean_something_else_are_a_warning(self, names: tuple[str, ...]) -> None:
@@ -113,6 +128,10 @@ class TestPositions:
             {"width": ([224, 224], [640, 800]), "height": ([224, 224], [480, 600])},
             {"img_w": ([224, 224], [640, 800]), "img_h": ([224, 224], [480, 600])},
             {"embedding": ([[0.1, 0.2]] * 2, [[0.3, 0.4]] * 2)},
+            {
+                "begin_time": (["8:00", "9:00"], ["8:30", "9:30"]),
+                "end_time": (["9:00", "9:10"], ["8:50", "9:50"]),
+            },
             {"tokens_of": ([[[0.1] * 3]] * 2, [[[0.3] * 3]] * 2)},
         ],
     )

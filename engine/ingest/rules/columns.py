@@ -40,7 +40,7 @@ _BOOKKEEPING = words(
 """Words in names of columns that differ between the sides of sound tables."""
 _SHAPES = words(
     "bbox box boxes polygon polygons wkt geometry geom coordinate coordinates coord coords"
-    " corners keypoints mask rle segmentation span spans"
+    " corners keypoints mask rle segmentation span spans roi rect rectangle quad xyxy xywh cxcywh"
 )
 """Words in names of columns that by themselves name boxes, outlines or spans."""
 _POSITIONS = _SHAPES | words(
@@ -49,7 +49,7 @@ _POSITIONS = _SHAPES | words(
 )
 """Words in names of columns of boxes, outlines, points and spans."""
 _WIDE, _HIGH = frozenset(["w", "width"]), frozenset(["h", "height"])
-_FIRST, _LAST = frozenset(["start", "begin"]), frozenset(["end"])
+_FIRST, _LAST = frozenset(["start", "begin"]), frozenset(["end", "stop"])
 _X, _Y = frozenset(["x", "cx", "xc"]), frozenset(["y", "cy", "yc"])
 _WKT = r"(?i)^\s*(SRID=\d+;)?\s*(MULTI)?(POINT|LINESTRING|POLYGON)\s*(Z|M|ZM)?\s*\("
 _CORNERS = {
@@ -150,14 +150,18 @@ def _idle(evidence: Columns) -> list[str]:
         recognised |= {*map(folded, side.table.names | side.naming.used)}
         for column, _ in side.table.unread:  # another note reports these
             recognised |= {*map(folded, (column.name, *column.aliases))}
-    return [
+    schema = ready.sides[PREDICTIONS].schema
+    names = [
         name
-        for name in ready.sides[PREDICTIONS].schema
-        if name in evidence.unread
-        and name.strip()
-        and folded(name) not in recognised
-        and not _words(name) & _BOOKKEEPING
+        for name in schema
+        if name in evidence.unread and name.strip() and folded(name) not in recognised
     ]
+    ends = [
+        {name for name in names if schema[name].is_numeric() and _words(name) & group}
+        for group in (_FIRST, _LAST)
+    ]
+    spans = set().union(*ends) if all(ends) else set()  # of milliseconds, rows or indices
+    return [name for name in names if name in spans or not _words(name) & _BOOKKEEPING]
 
 
 def _words(name: str) -> set[str]:
@@ -182,16 +186,18 @@ def _positions(side: Side, names: list[str]) -> tuple[list[str], set[str], set[s
 
     dtypes = {name: side.schema[name] for name in names}
     depths = {n: depth for n in names if (depth := within(dtypes[n]))[1].is_numeric()}
-    looked = [n for n in names if dtypes[n] == pl.String or depths.get(n, (0,))[0] > 1]
+    looked = [n for n in names if dtypes[n] == pl.String or depths.get(n, (0,))[0]]
     first = side.source.frame.select(looked).head(20).collect() if looked else pl.DataFrame()
-    shapes = {name for name in looked if _outlined(first[name])}
+    single = {name for name in looked if depths.get(name, (0,))[0] == 1}
+    shapes = {name for name in looked if name not in single and _outlined(first[name])}
     shapes |= {name for name in names if words[name] & _SHAPES} | having(_X, _Y, _WIDE, _HIGH)
     shapes |= having(_FIRST, _LAST) | {
         n for n in names if dtypes[n].is_nested() and n in having(_NAMED)
     }
     shapes |= set(_corners(names))
     plain = having(_WIDE, _HIGH)
-    plain |= {n for n, (depth, inner) in depths.items() if depth and inner.is_float()}
+    boxes = {n for n in single if (first[n].cast(pl.List(depths[n][1])).list.len() == 4).all()}
+    plain |= {n for n, (depth, inner) in depths.items() if depth and inner.is_float()} - boxes
     plain -= shapes
     positions = [n for n in names if n in shapes or (words[n] & _POSITIONS and n not in plain)]
     return positions, shapes, plain
