@@ -70,7 +70,7 @@ from .memory import (
     too_many_labels,
     unclear,
 )
-from .shuffle import Whole, first_rows, heights_of, keys_of, range_folder, read_rows, split
+from .shuffle import Whole, first_rows, heights_of, keys_of, range_folder, split
 from .stages import (
     Job,
     bounds_frame,
@@ -500,7 +500,7 @@ def run(
             ids=max(1, bucket_plan.sizes.datums_at_once // (4 * n)),
             memory=room if in_memory else min(room, tuning().tally_bytes),
             several=several,
-            highest=_highest(folder, shuffled, plan),
+            highest=_highest(folder, shuffled, ready, plan),
             own=tuple(one.reference for one in own),
         )
         digest = write_job(folder, job)
@@ -643,7 +643,7 @@ def _page(plan: planner.Plan, tallies: Any, threads: Threads) -> Paged:
     return Paged({name: make().clone for name, make in frames.makers.items()}, missing)
 
 
-def _highest(folder: Path, whole: Whole, plan: planner.Plan) -> float | None:
+def _highest(folder: Path, whole: Whole, ready: Prepared, plan: planner.Plan) -> float | None:
     """Return the highest value of the column that metrics scale by, at least 0; or None."""
     column = None if plan.does.scaling is None else plan.does.scaling.column(plan.needs)
     if column is None:
@@ -655,8 +655,7 @@ def _highest(folder: Path, whole: Whole, plan: planner.Plan) -> float | None:
             continue
         values = pl.col(column).explode() if blank.schema[column].is_nested() else pl.col(column)
         for bucket in range(whole.n):
-            files, before = whole.rows_of_bucket(folder, role, bucket)
-            high = read_rows(files, before).select(values.max()).item() if files else None
+            high = whole.read_left(folder, role, bucket, ready).select(values.max()).item()
             highs += [] if high is None else [float(high)]
     return max(highs)
 

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import lru_cache, partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -331,10 +331,7 @@ def _write_range(
 def _written(draft: Path, first: int, shuffle: Shuffle, blocks: Iterable[pl.DataFrame]) -> Shuffled:
     """Write the files of a range, whose first row in the table is ``first``."""
     role, side, n = shuffle.role, shuffle.side, shuffle.n
-    pairs: dict[str, pl.DataFrame] = {}
-    keys = None
-    ahead: list[pl.DataFrame] = []
-    done = 0
+    summary = Shuffled(0, {}, None, [])
     with ExitStack() as stack:
         files = BucketFiles(stack, lambda bucket: draft / f"{bucket}.arrow")
         unique = {
@@ -344,7 +341,7 @@ def _written(draft: Path, first: int, shuffle: Shuffle, blocks: Iterable[pl.Data
         kinds: dict[str, Any] = {ROW: np.dtype(np.uint32)}
         for batch in blocks:
             rows = batch.with_columns(pl.col(c).cast(t) for c, t in shuffle.targets.items())
-            here = np.arange(done, done + rows.height, dtype=np.int64)
+            here = np.arange(summary.rows, summary.rows + rows.height, dtype=np.int64)
             order: Array | slice
             if side.table.datum in rows.columns:
                 ids = rows[side.table.datum]
@@ -352,22 +349,31 @@ def _written(draft: Path, first: int, shuffle: Shuffle, blocks: Iterable[pl.Data
                 start, order = by_bucket(hashes_of(ids) if buckets is None else buckets, n)
             else:  # each row is a datum, and rows are sorted by bucket
                 order = slice(None)
-                start = np.clip(np.arange(n + 1) * shuffle.per - first - done, 0, rows.height)
+                begin = first + summary.rows
+                start = np.clip(np.arange(n + 1) * shuffle.per - begin, 0, rows.height)
                 start[n] = rows.height
             for name in unique.keys() & {*rows.columns}:
                 write_values(unique[name], rows[name], here, -(-n // PER_FILE))
             numbered = _narrowed(rows.with_columns(pl.Series(ROW, here)), kinds)
             files.write(_as_written(numbered[order]), start)
-            if role == TABLE or "label_value" in rows.columns:
-                pairs = distinct_pairs([pairs, both_sides.side_pairs({role: rows})])
-            if side.naming.wide and "label_key" in rows.columns:
-                some = rows["label_key"].drop_nulls().cast(pl.String)
-                keys = (some if keys is None else keys.append(some)).unique()
-            if shuffle.ahead:
-                few = rows.select(name for name in shuffle.ahead if name in rows.columns).unique()
-                ahead = [pl.concat([*ahead, few]).unique()]
-            done += rows.height
-    return Shuffled(done, pairs, keys, sorted(files.open), ahead[0] if ahead else None)
+            _add_rows(summary, role, side, rows, shuffle.ahead)
+    summary.buckets = sorted(files.open)
+    return summary
+
+
+def _add_rows(
+    summary: Shuffled, role: str, side: Side, rows: pl.DataFrame, ahead: tuple[str, ...]
+) -> None:
+    """Add rows to a summary."""
+    if role == TABLE or "label_value" in rows.columns:
+        summary.pairs = distinct_pairs([summary.pairs, both_sides.side_pairs({role: rows})])
+    if side.naming.wide and "label_key" in rows.columns:
+        some = rows["label_key"].drop_nulls().cast(pl.String)
+        summary.keys = (some if summary.keys is None else summary.keys.append(some)).unique()
+    if ahead:
+        few = rows.select(name for name in ahead if name in rows.columns).unique()
+        summary.ahead = few if summary.ahead is None else pl.concat([summary.ahead, few]).unique()
+    summary.rows += rows.height
 
 
 WIDE = (pl.Int64, pl.UInt64, pl.Float64)
@@ -539,12 +545,12 @@ class Whole(msgspec.Struct):
     heights: dict[str, int]
     before: dict[str, int]
     blanks: dict[str, pl.DataFrame]
-    pairs: dict[str, pl.DataFrame]
     labels: pl.DataFrame | None
     notes: list[Note]
     begins: dict[str, tuple[int, ...]]
     filled: dict[str, list[frozenset[int]]]
-    ahead: pl.DataFrame
+    pairs: dict[str, pl.DataFrame] = msgspec.field(default_factory=dict)
+    ahead: pl.DataFrame = msgspec.field(default_factory=pl.DataFrame)
 
     @property
     def all_labels(self) -> pl.DataFrame | None:
@@ -559,6 +565,23 @@ class Whole(msgspec.Struct):
         ranges = [span for span, some in enumerate(self.filled[role]) if bucket in some]
         files = [bucket_file(folder, role, span, bucket) for span in ranges]
         return files, [self.begins[role][span] for span in ranges]
+
+    def read(self, folder: Path, role: str, bucket: int) -> pl.DataFrame:
+        """Read the rows of one table in a bucket."""
+        files, before = self.rows_of_bucket(folder, role, bucket)
+        blank = self.blanks[role]
+        wide = {name: dtype for name, dtype in blank.schema.items() if dtype in WIDE}
+        return read_rows(files, before).cast(wide) if files else blank  # type: ignore[arg-type]
+
+    def read_left(self, folder: Path, role: str, bucket: int, ready: Prepared) -> pl.DataFrame:
+        """Read the rows of one table in a bucket, without datums that a condition removes."""
+        rows = self.read(folder, role, bucket)
+        for other, condition in ready.where.items():
+            if condition.whole_datums and other != role:
+                left = self.read(folder, other, bucket)[ready.sides[other].table.datum].unique()
+                datum = pl.col(ready.sides[role].table.datum)
+                rows = rows.filter(datum.is_in(left.implode()))
+        return rows
 
     def fullest(self, folder: Path) -> int:
         """Bytes of the rows of the largest bucket."""
@@ -764,6 +787,29 @@ def split(
     for role in heads:
         blank = heads[role].clear().cast(targets[role])  # type: ignore[arg-type]
         blanks[role] = blank.with_columns(pl.lit(0, dtype=pl.Int64).alias(ROW).head(0))
+    labels, declared = None, ready.sides.get(LABELS)
+    if declared is not None:
+        labels = _read(ready, LABELS, rows_of(LABELS, declared, ready.where, ready.plan))
+    whole = Whole(
+        n=n,
+        heights={role: sum(one.rows for one in parts) for role, parts in summaries.items()},
+        before={role: heights[role] for role in ready.where},
+        blanks=blanks,
+        labels=labels,
+        notes=notes,
+        begins={
+            role: (0, *accumulate(one.rows for one in parts[:-1]))
+            for role, parts in summaries.items()
+        },
+        filled={
+            role: [frozenset(one.buckets) for one in parts] for role, parts in summaries.items()
+        },
+    )
+    if any(condition.whole_datums for condition in ready.where.values()):
+        for role, bucket in product(heads, range(n)):
+            rows = whole.read_left(folder, role, bucket, ready)
+            summaries[role] = summaries[role] if bucket else [Shuffled(0, {}, None, [])]
+            _add_rows(summaries[role][0], role, ready.sides[role], rows, ahead)
     key = ["label_key", "label_value"]
     pairs = distinct_pairs([one.pairs for parts in summaries.values() for one in parts])
     frames = [frame.select(set(ahead) & {*frame.columns}) for frame in blanks.values()]
@@ -773,31 +819,14 @@ def split(
     frames += [one.ahead for parts in summaries.values() for one in parts if one.ahead is not None]
     keys = [one.keys for parts in summaries.values() for one in parts if one.keys is not None]
     pairs |= of_score_columns(ready, pairs, pl.concat(keys).unique() if keys else None)
-    labels, declared = None, ready.sides.get(LABELS)
-    if declared is not None:
-        labels = _read(ready, LABELS, rows_of(LABELS, declared, ready.where, ready.plan))
     if labels is not None and pairs:
         pairs[LABELS] = both_sides.label_pairs(labels)
     fitted = {side: fit_integers(frame) for side, frame in pairs.items()}
     if all(pl.UInt64 not in frame.dtypes for frame in fitted.values()):
         pairs = fitted  # as in memory; all sides, since Polars has no integers for both kinds
-    before = {
-        role: (0, *accumulate(one.rows for one in parts[:-1])) for role, parts in summaries.items()
-    }
-    return Whole(
-        n=n,
-        heights={role: sum(one.rows for one in parts) for role, parts in summaries.items()},
-        before={role: heights[role] for role in ready.where},
-        blanks=blanks,
-        pairs={side: frame.sort(key) for side, frame in pairs.items()},
-        labels=labels,
-        notes=notes,
-        begins=before,
-        filled={
-            role: [frozenset(one.buckets) for one in parts] for role, parts in summaries.items()
-        },
-        ahead=pl.concat(frames, how="diagonal").unique(),
-    )
+    whole.pairs = {side: frame.sort(key) for side, frame in pairs.items()}
+    whole.ahead = pl.concat(frames, how="diagonal").unique()
+    return whole
 
 
 def of_score_columns(

@@ -52,7 +52,7 @@ from ..tallies.ranked import (
 from ..tallies.ranked_view import Query
 from ..tallies.stored import ROWS
 from .memory import Sizes
-from .shuffle import WIDE, Whole, check_worker, read_rows
+from .shuffle import Whole, check_worker
 
 # Job parameters on disk, verified by digest.
 #
@@ -253,16 +253,13 @@ def rows_of_bucket(
         InputError: the rows break their contract; row numbers are those of the whole input.
     """
     input_facts = job.whole
-    files = {
-        role: input_facts.rows_of_bucket(Path(folder), role, bucket) for role in input_facts.blanks
-    }
+    paths = [
+        path
+        for role in input_facts.blanks
+        for path in input_facts.rows_of_bucket(Path(folder), role, bucket)[0]
+    ]
     try:
-        frames = {
-            role: read_rows(*here).cast(_wide(input_facts.blanks[role]))
-            if here[0]
-            else input_facts.blanks[role]
-            for role, here in files.items()
-        }
+        frames = {role: input_facts.read(Path(folder), role, bucket) for role in input_facts.blanks}
     except FileNotFoundError as error:
         if scratch.exists(target):  # another worker, taken for dead, has done it meanwhile
             return None, []
@@ -275,13 +272,7 @@ def rows_of_bucket(
     if input_facts.labels is not None:
         frames[LABELS] = input_facts.labels
     part = Part(input_facts.pairs, input_facts.all_labels, Bucket(bucket, input_facts.n))
-    paths = [Path(path) for paths, _ in files.values() for path in paths]
     return assemble(job.ready, frames, {}, job.options, part), paths
-
-
-def _wide(blank: pl.DataFrame) -> Any:
-    """Dtypes of the columns that may be narrower on disk."""
-    return {name: dtype for name, dtype in blank.schema.items() if dtype in WIDE}
 
 
 def write_tally(

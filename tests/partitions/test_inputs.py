@@ -257,3 +257,25 @@ def test_unsigned_ids_of_annotations_in_buckets_without_any(
     truths = truths.with_columns(annotation_id=pl.Series([7], dtype=pl.UInt64))
     in_buckets(monkeypatch)
     same_as_in_memory(Case((found, truths), {"metrics": ["Outcomes"]}), "detection", tmp_path)
+
+
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("task", ["detection", "retrieval"])
+def test_labels_and_highest_grade_without_those_of_removed_datums(
+    task: str, listed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    datum = "datum_id" if task == "detection" else "query_id"
+    gone = pl.int_range(180) // 3 % 3 > 0
+    relabelled = pl.when(gone).then(9).otherwise("label_value").alias("label_value")
+    found, true = (frame.with_columns(relabelled) for frame in boxes())
+    metric = "mAP"
+    if task == "retrieval":
+        found = found.select("score", query_id="datum_id", doc_id=pl.int_range(pl.len()))
+        metric, true = "ERR@3", found.select(datum, "doc_id", relevance=gone.cast(pl.Int8) + 1)
+    kinds = found.select(datum, kind=gone.cast(pl.Int8)).unique()
+    options = {"where": "kind = 0", "by": ["kind"], "metrics": [metric]}
+    tables = {"datums": kinds} if listed else {}
+    if not listed:
+        true = true.join(kinds, on=datum)
+    same_as_in_memory(Case((found, true), options, tables=tables), task, tmp_path)
