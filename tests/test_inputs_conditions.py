@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from refusals import refused
 from small_tables import ground_truths, kinds, load, predictions, refusal
 
 import evalengine as ee
@@ -118,6 +119,15 @@ def test_datums_of_another_meaning_are_not_guessed() -> None:
     assert message.has("ambiguous_column", column="width")
     frames = load(table, datums=WEATHER, where={"predictions": "width > 1.5"})
     assert heights(frames) == (2, 3)
+
+
+def test_scores_of_judgments_are_not_filtered_with_those_of_a_run() -> None:
+    run = pl.DataFrame({"query_id": ["a", "a"], "doc_id": ["b", "c"], "score": [0.1, 0.9]})
+    judged = run.with_columns(score=pl.Series([2, 1]))  # BEIR's name of grades
+    with refused("ambiguous_column", column="score"):
+        ee.score(run, judged, task="retrieval", where="score > 0.5")
+    card = ee.score(run, judged, task="retrieval", where={"predictions": "score > 0.5"})
+    assert card.run["inputs"]["ground_truths"]["rows"] == 2
 
 
 def test_an_unknown_column_suggests_the_nearest() -> None:

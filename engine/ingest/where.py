@@ -156,16 +156,18 @@ def _one_for_all(
 ) -> dict[str, Condition]:
     names = condition.names
     sides = [side for side in SIDES if side in tables and tables[side].has(names)]
-    if DATUMS in tables and tables[DATUMS].has(names):
-        for side, name in product(sides, names):  # one thing there and another here, as width
-            if name in tables[side].naming.recognised and name in tables[DATUMS].naming.exprs:
-                raise InputError(
-                    f"{option('where', condition.text)}: {name!r} is a column of the {side} and, "
-                    "with another meaning, of the datums. To choose: "
-                    f"{option('where', {side: '...'})} or {option('where', {'datums': '...'})}.",
-                    code="ambiguous_column",
-                    column=name,
-                )
+    homes = [*sides, DATUMS] if DATUMS in tables and tables[DATUMS].has(names) else sides
+    for side, other, name in product(homes, homes, names):  # as width, or score of BEIR's judgments
+        if name in tables[side].naming.recognised and name in tables[other].naming.exprs:
+            raise InputError(
+                f"{option('where', condition.text)}: {name!r} is a column of the {_words(side)}"
+                f" and, with another meaning, of the {_words(other)}. To choose: "
+                f"{option('where', {side: condition.text})} or"
+                f" {option('where', {other: condition.text})}.",
+                code="ambiguous_column",
+                column=name,
+            )
+    if DATUMS in homes:
         condition.whole_datums = True
         return {DATUMS: condition}
     if len(sides) == 1 and sides != [TABLE] and set(names) <= set(by):
@@ -202,7 +204,11 @@ def _no_column(condition: Condition, tables: Mapping[str, Side]) -> str:
 
 
 def _names(sides: Mapping[str, Side] | list[str]) -> str:
-    return " or ".join(side.replace("_", " ") for side in sides)
+    return " or ".join(map(_words, sides))
+
+
+def _words(side: str) -> str:
+    return side.replace("_", " ")
 
 
 def _checked(condition: Condition, table: Side, side: str) -> Condition:
