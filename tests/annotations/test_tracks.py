@@ -289,6 +289,15 @@ def test_mots(tmp_path: Path) -> None:
     assert card.value("FPPerFrame", label_value="pedestrian") == 0.2  # of seqLength
 
 
+def test_masks_whose_codes_are_digits(tmp_path: Path) -> None:
+    """The code of a small mask may look like a number; one line of the file suffices."""
+    lines = "1 2001 2 7 3 434O20", "1 2002 2 7 3 777", "2 2002 2 7 3 777"
+    truth = str(written(tmp_path / "gt" / "0002" / "gt" / "gt.txt", *lines[1:], lines[0]))
+    tracks = str(written(tmp_path / "found" / "0002.txt", *lines[1:], lines[0]))
+    card = ee.score(tracks, truth, metrics=["TP"])
+    assert (card.task, card.value("TP")) == ("tracking", 3)
+
+
 @pytest.mark.parametrize(
     ("line", "message"), [("1 x 2 20 30 aa", "'x' is not a"), ("1 2 20 30 aa", "5 fields")]
 )

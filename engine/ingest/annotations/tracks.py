@@ -19,7 +19,17 @@ from ...schemas.wording import option
 from ..files import Source
 from ..geometry import CORNER_NAMES
 from ..problems import count_of, listing, note_of
-from .format import Format, Layout, Look, broken, head_of, is_number, stems_or_paths, text_of
+from .format import (
+    Format,
+    Layout,
+    Look,
+    broken,
+    head_of,
+    is_number,
+    lines_in,
+    stems_or_paths,
+    text_of,
+)
 
 # Tracks as text (MOTChallenge): one file per sequence, one line per box and frame.
 #
@@ -430,8 +440,11 @@ _MOTS = Layout(
 
 
 def _is_mots(head: bytes) -> bool:
-    fields = head.decode("utf-8", "replace").lstrip().split("\n", 1)[0].split()
-    return not _MOTS.fault(fields) and not is_number(fields[-1])
+    """Detect MOTS text; codes of few pixels may consist of digits only."""
+    lines = [line.split() for line in lines_in(head)]
+    return not _MOTS.fault(lines[0] if lines else ()) and not all(
+        is_number(fields[-1]) for fields in lines
+    )
 
 
 def _read(look: Look) -> Source:
