@@ -234,34 +234,55 @@ def _words(rows: pl.LazyFrame, name: str) -> bool:
 _MARKED = {
     "thousands separators": (
         ",",
-        r"^\s*[-+]?(\d{1,3}|[1-9]\d{0,2}(,\d{3})+)(\.\d*)?\s*$",
+        r"^\s*[-+\u2212]?(\d{1,3}|[1-9]\d{0,2}(,\d{3})+)(\.\d*)?\s*$",
         "Remove them: pl.col(name).str.replace_all(',', '').cast(pl.Float64). For decimal commas"
         " write decimal points",
     ),
     "decimal commas": (
         ",",
-        r"^\s*[-+]?[\d.]*(,\d+)?\s*$",
+        r"^\s*[-+\u2212]?[\d.\s]*(,\d+)?\s*$",
         "Write decimal points and no separators of thousands: pl.col(name)"
-        ".str.replace_all('.', '', literal=True).str.replace(',', '.').cast(pl.Float64)",
+        r".str.replace_all(r'[.\s]', '').str.replace(',', '.').cast(pl.Float64)",
     ),
     "points between thousands": (
         r"\..*\.",  # texts with one point are decimals
-        r"^\s*[-+]?(\d{1,3}|[1-9]\d{0,2}(\.\d{3})+)\s*$",
+        r"^\s*[-+\u2212]?(\d{1,3}|[1-9]\d{0,2}(\.\d{3})+)\s*$",
         "Remove them: pl.col(name).str.replace_all('.', '', literal=True).cast(pl.Float64)",
     ),
-    "percent signs": ("%", r"^\s*[-+]?[\d.]+\s*%?\s*$", "Write shares: 0.87 for 87%"),
+    "blanks or apostrophes between thousands": (
+        r"\d['’]\d{3}|\d\s\d{3}\.\d",  # blanks between whole numbers may separate several
+        r"^\s*[-+\u2212]?\d{1,3}([\s'’]\d{3})*(\.\d*)?\s*$",
+        "Remove them, and cast the column to pl.Float64",
+    ),
+    "signs of a currency": (
+        r"[$€£¥₹].*\d[.,]\d|\d[.,]\d.*[$€£¥₹]",
+        r"^\s*[-+\u2212]?\s*[$€£¥₹]?\s*[-+\u2212]?[\d.,]+\s*[$€£¥₹]?\s*$",
+        r"Remove them: pl.col(name).str.replace_all(r'[$€£¥₹,\s]', '').cast(pl.Float64)",
+    ),
+    "the minus sign U+2212": (
+        "\u2212[0-9.]*[.][0-9]",
+        r"^\s*[-+\u2212]?[\d.]+\s*$",
+        "Write '-', and cast the column to pl.Float64",
+    ),
+    "percent signs": ("%", r"^\s*[-+\u2212]?[\d.,]+\s*%?\s*$", "Write shares: 0.87 for 87%"),
 }
 """Name -> mark that some texts contain, pattern of all texts, and the remedy."""
-SEPARATED = ("thousands separators", "decimal commas", "points between thousands")
+SEPARATED = tuple(name for name in _MARKED if name != "percent signs")
 
 
 def refuse_marked(texts: Sequence[pl.Series], task: str, *names: str) -> None:
-    """Refuse text columns of numbers with separators or percent signs, read as labels."""
+    """Refuse text columns of numbers with separators or other signs, read as labels.
+
+    Marks of missing values do not matter, nor does a tenth of other texts.
+    """
     for name in names:
         mark, pattern, remedy = _MARKED[name]
-        filled = [one.drop_nulls() for one in texts]
+        filled = [one.filter(~one.str.strip_chars().str.contains(MISSING)) for one in texts]
         marked = [one.filter(one.str.contains(mark)) for one in filled]
-        if not all(map(len, marked)) or not all(one.str.contains(pattern).all() for one in filled):
+        others = [(~one.str.contains(pattern)).sum() for one in filled]
+        if not all(map(len, marked)) or any(
+            bad > len(one) // _FEW for bad, one in zip(others, filled, strict=True)
+        ):
             continue
         several = "s" * (len(texts) > 1)
         first = marked[0].unique(maintain_order=True).head(3).to_list()

@@ -720,7 +720,8 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
             if texts := [one for one in values if one.dtype == pl.String]:
                 if all(one.dtype == pl.String or fractional(one) for one in values):
                     refuse_marked(texts, task, *SEPARATED)
-                    if len(texts) < len(values):
+                    decimal = all(one.str.contains(r"\d[.,]\d").any() for one in texts)
+                    if decimal or len(texts) < values.width:
                         refuse_marked(texts, task, "percent signs")
                 others = any(fractional(one) for head in heads for group in head for one in group)
                 rows = inputs.sources[role].frame

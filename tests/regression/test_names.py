@@ -227,6 +227,28 @@ def test_decimal_commas_are_refused() -> None:
         assert ee.score({"y_true": labels, "y_pred": labels}).task == "classification"
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["3,14", "1.234,5", "1 234,5", "1,234.5", "1'234.5", "1\u202f234.5", "€3.14", "-3.14 $",
+     "\u22123.14", "31.4%", "31,4 %"],
+)  # fmt: skip
+@pytest.mark.parametrize("other", [None, "NA", "#N/A", "k. A."])
+def test_numbers_of_other_conventions_are_refused(text: str, other: str | None) -> None:
+    """Marks of missing values and a few other texts do not make them labels."""
+    texts = [text, text.replace("4", "5")] * 10
+    rows = pl.DataFrame({"y_true": texts, "y_pred": [*texts[1:], other or text]})
+    with refused("wrong_dtype", columns=["y_pred", "y_true"]):
+        ee.score(rows)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["50%", "75%", "99%"], ["1 120", "120 7"], ["$5", "$10"], ["\u22121", "1"], ["10:30"]],
+)
+def test_texts_with_signs_may_be_labels(labels: list[str]) -> None:
+    assert ee.score({"y_true": labels * 20, "y_pred": labels * 20}).value("Accuracy") == 1
+
+
 def test_percentages_as_strings_are_refused() -> None:
     table = pl.DataFrame({"y_true": [0.5, 0.7], "y_pred": ["87%", "9.5 %"]})
     with refused("wrong_dtype", columns=["y_pred"]):
