@@ -217,6 +217,30 @@ def test_a_marker_of_a_missing_value_changes_no_task(
         assert card.run["inputs"]["table"]["rows"] == 39
 
 
+@pytest.mark.parametrize("classes", [2, 5, 40])
+@pytest.mark.parametrize("scale", [40, 1])
+def test_a_marker_makes_no_labels_of_fractions(classes: int, scale: int) -> None:
+    """Predictions within [0, 1], and few true values."""
+    rows = pl.DataFrame(
+        {
+            "datum_id": range(40),
+            "target": [i % classes for i in range(40)],
+            "prediction": [*(f"{i / scale:.3f}5" for i in range(39)), "NA"],
+        }
+    )
+    sides = rows.select("datum_id", "prediction"), rows.select("datum_id", "target")
+    for tables in (sides, (rows.drop("datum_id"),)):
+        with pytest.raises(ee.InputError) as error:
+            ee.score(*tables)
+        assert [(p.kind, p.column, p.rows[0][0]) for p in error.value.problems] == [
+            ("null_values", "prediction", 39)
+        ]
+    if classes == 2:
+        named = rows.select(y_true="target", y_pred="prediction")
+        with refused("types_differ", ee.InputError, match="predicted strings"):
+            ee.score(named, metrics=["Accuracy"])
+
+
 def test_invalid_numbers_and_columns_of_other_texts() -> None:
     """A few texts are invalid numbers; integers as texts, and words, are labels."""
     true = [str(i + 0.5) for i in range(40)]

@@ -130,6 +130,26 @@ def numbers_in(values: pl.LazyFrame, name: str) -> Texts | None:
     return Texts(missing, bad, examples, rows["row"].head(3).to_list())
 
 
+def marked_numbers(rows: pl.LazyFrame, schema: Mapping[str, pl.DataType]) -> list[str]:
+    """Return the text columns of numbers and a few marks of missing values, or of numbers with
+    fractions and a few other texts.
+    """
+    texts = [name for name, dtype in schema.items() if dtype == pl.String]
+    head = rows.select(texts).head(1000).collect() if texts else pl.DataFrame()
+    result = []
+    for one in head:
+        if _begins_with_digit(one) and (summary := numbers_in(rows, one.name)):
+            number = head.select(number_of(one.name)).to_series()
+            if fractional(number) if summary.bad else summary.missing:
+                result.append(one.name)
+    return result
+
+
+def _begins_with_digit(texts: pl.Series) -> bool:
+    """Return whether any of the first texts begins with a digit, a sign or a point."""
+    return any(text.strip().lstrip("+-.")[:1].isdigit() for text in texts.head(_FEW).drop_nulls())
+
+
 def as_numbers(
     values: pl.DataFrame, rows: pl.LazyFrame, *, measured: bool = False
 ) -> tuple[pl.DataFrame, bool]:
@@ -145,8 +165,7 @@ def as_numbers(
     changed = []
     measured = measured or any(map(fractional, values))
     for one in values:
-        first = one.head(_FEW).drop_nulls() if one.dtype == pl.String else ()
-        if not any(text.strip().lstrip("+-.")[:1].isdigit() for text in first):
+        if one.dtype != pl.String or not _begins_with_digit(one):
             continue
         texts = numbers_in(values.lazy(), one.name)
         if texts is None:
@@ -278,10 +297,10 @@ def refuse_marked(texts: Sequence[pl.Series], task: str, *names: str) -> None:
     for name in names:
         mark, pattern, remedy = _MARKED[name]
         filled = [one.filter(~one.str.strip_chars().str.contains(MISSING)) for one in texts]
-        marked = [one.filter(one.str.contains(mark)) for one in filled]
-        others = [(~one.str.contains(pattern)).sum() for one in filled]
+        fitting = [one.filter(one.str.contains(pattern)) for one in filled]
+        marked = [one.filter(one.str.contains(mark)) for one in fitting]
         if not all(map(len, marked)) or any(
-            bad > len(one) // _FEW for bad, one in zip(others, filled, strict=True)
+            len(one) - len(fit) > len(one) // _FEW for one, fit in zip(filled, fitting, strict=True)
         ):
             continue
         several = "s" * (len(texts) > 1)

@@ -718,7 +718,7 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
                 break
             values = head_of(inputs.sources[role], names, _LOOKED_AT)
             if texts := [one for one in values if one.dtype == pl.String]:
-                if all(one.dtype == pl.String or fractional(one) for one in values):
+                if all(one.dtype == pl.String or one.dtype.is_numeric() for one in values):
                     refuse_marked(texts, task, *SEPARATED)
                     decimal = all(one.str.contains(r"\d[.,]\d").any() for one in texts)
                     if decimal or len(texts) < values.width:
@@ -744,7 +744,12 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
         if plain or all(any(map(fractional, group)) for group in series):
             return result
         single = [len(group) for group in series] == [1, 1]
-        if single and beyond_classes(series[0][0], series[1][0], options):
+        if not single:
+            continue
+        named = all(metrics.has(task, name) for name in options.metrics or ())
+        if mended and named and fractional(series[0][0]):  # texts such as '0.37' are no labels
+            return result
+        if beyond_classes(series[0][0], series[1][0], options):
             frames = {role: inputs.sources[role].frame for role in result}
             if mended or any(incomplete(frames[role], names) for role, names in result.items()):
                 return result  # whose error names the rows without a number

@@ -43,7 +43,7 @@ from .annotations.format import FIRST
 from .both_sides import LABEL_COLUMNS
 from .collecting import Prepared
 from .dtypes import TEXTS as TEXT_DTYPES
-from .dtypes import canonical_dtype, inferred_note, instants, reread
+from .dtypes import canonical_dtype, inferred_note, instants, marked_numbers, reread
 from .files import Source, refuse_expanding
 from .geometry import (
     BOX_NAMES,
@@ -886,7 +886,11 @@ def _recognised(inputs: Inputs, task: str, options: Options) -> dict[str, Side]:
     sides: dict[str, Side] = {}
     for role, source in inputs.sources.items():
         schema = inputs.schemas[role]
-        sides[role] = Side(source, contract(task, role, options, schema), schema)
+        typed = schema
+        table = contracts(task).get(role)
+        if table is not None and table.unpivoted and options.value_columns is None:
+            typed = schema | dict.fromkeys(marked_numbers(source.frame, schema), pl.Float64())
+        sides[role] = Side(source, contract(task, role, options, typed), schema)
     if options.columns:
         schemas = {role: (side.schema, side.table) for role, side in sides.items()}
         check_columns(options.columns, schemas)

@@ -462,6 +462,27 @@ def test_markers_are_those_of_all_buckets(
         assert ("buckets" in card.run) == bool(how)
 
 
+def test_columns_of_numbers_with_a_few_texts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Marks of missing values do not hide a column; other texts are refused with their row."""
+    in_buckets(monkeypatch)
+    rows = {"datum_id": range(400), "BLEU": np.arange(400) / 4}
+    rows["site"] = ["1", "2", "3", "3b"] * 100
+    path = tmp_path / "t.csv"
+    for mark in ("NA", "#N/A", "-"):
+        marked = np.where(np.arange(400) == 7, mark, "0.25")
+        pl.DataFrame({**rows, "COMET": marked}).write_csv(path)
+        for how in ({}, {"memory_limit": "1GB", "scratch": str(tmp_path / "scratch")}):
+            card = ee.score(path, task="values", **how)
+            assert (card.value("COMET"), card.value("BLEU")) == (0.25, 199.5 / 4)
+            assert card.metrics["metric"].n_unique() == 2
+            noted(card, "values_missing", severity="note")
+    pl.DataFrame({**rows, "COMET": np.where(marked == "-", "0,3", marked)}).write_csv(path)
+    with refused("wrong_dtype", match="row 7: '0,3'", column="COMET"):
+        ee.score(path, task="values")
+
+
 def test_the_index_of_a_data_frame_is_not_a_metric(tmp_path: Path) -> None:
     for name in ("", "Unnamed: 0"):
         (tmp_path / "t.csv").write_text(f"{name},comet\n0,0.5\n1,0.25\n")
