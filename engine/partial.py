@@ -397,7 +397,7 @@ class Tally:
         notes += planner.worth_telling(plan, notes_of(heads, ready, merged, tally_plan.options))
         if (late := plan.does.late_notes) is not None:
             notes = [note for note in notes if note.kind not in late.kinds]
-            notes += late.notes(self._tallies)
+            notes += late.notes(self._tallies, plan.settings, plan.needs)
         rows = merged_heights(heads, merged)
         card = card_of_tallies(
             plan,

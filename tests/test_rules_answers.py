@@ -304,6 +304,40 @@ class TestThresholds:
         assert warned(ee.score(pl.DataFrame(rows), pl.DataFrame(truth), **how)) == []
 
 
+class TestScoresOfOtherLabels:
+    LABELS = ("a", "b", "c")
+
+    def card(self, columns: str, n: int = 60, **how: Any) -> ee.Scorecard:
+        """Score tables whose predicted labels have the highest of three scores."""
+        table = pl.DataFrame({"at": range(n)}).with_columns(
+            actual=(pl.col("at") % 7 % 3).replace_strict(dict(enumerate(self.LABELS))),
+            predicted=(pl.col("at") % 3).replace_strict(dict(enumerate(self.LABELS))),
+            **{f"p_{x}": 0.2 + 0.4 * (pl.col("at") % 3 == i) for i, x in enumerate(self.LABELS)},
+        )
+        score_columns = {one: f"p_{other}" for one, other in zip("abc", columns, strict=True)}
+        return ee.score(table, score_columns=score_columns, **how)
+
+    @pytest.mark.parametrize("columns", ["bac", "bca"])
+    def test_exchanged_columns(self, columns: str) -> None:
+        (one,) = codes_of(self.card(columns), "scores_of_other_labels")
+        assert one.severity == "warning"
+        assert one.facts["count"] == (40 if columns == "bac" else 60)
+        assert codes_of(self.card("abc"), "scores_of_other_labels") == []
+
+    def test_exchanged_columns_in_buckets(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        in_buckets(monkeypatch)
+        card = self.card("bca", memory_limit="1GB")
+        (one,) = codes_of(card, "scores_of_other_labels")
+        assert one == codes_of(self.card("bca"), "scores_of_other_labels")[0]
+
+    def test_labels_decided_by_a_threshold(self) -> None:
+        table = pl.DataFrame({"actual": [0, 1, 1] * 20, "predicted": [0, 1, 1] * 20})
+        score = pl.col("predicted") * 0.3
+        table = table.with_columns(one=score, zero=1 - score)
+        card = ee.score(table, score_columns={0: "zero", 1: "one"})
+        assert warned(card) == []
+
+
 class TestDatumsWithoutPredictions:
     @staticmethod
     def boxes(n: int) -> tuple[pl.DataFrame, pl.DataFrame]:

@@ -532,7 +532,8 @@ def run(
 
         tallies, n_datums = merged(here)
         if (late := plan.does.late_notes) is not None:
-            notes = [note for note in notes if note.kind not in late.kinds] + late.notes(tallies)
+            notes = [note for note in notes if note.kind not in late.kinds]
+            notes += late.notes(tallies, plan.settings, plan.needs)
         too_many_labels(plan, tallies, options)
         # Views in files read one bucket at a time.
         threads = Threads(1 if in_parts else options.threads)

@@ -188,11 +188,11 @@ class LateNotes(msgspec.Struct, frozen=True):
 
     Attributes:
         kinds: notes of single parts that they replace.
-        notes: builds the notes of a tally.
+        notes: builds the notes of a tally, settings and needs.
     """
 
     kinds: tuple[str, ...]
-    notes: Callable[[Any], list[Note]]
+    notes: Callable[[Any, Any, Needs], list[Note]]
 
 
 class MayFit(Protocol):

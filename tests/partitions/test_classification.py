@@ -126,3 +126,19 @@ def test_a_condition_that_excludes_every_score(tmp_path: Path) -> None:
     case.options["where"] = "score > 7"
     case.options["metrics"] = ["F1", "ROCAUC", "PrecisionRecallCurve"]
     cases.same_as_in_memory(case, "classification", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("scores", "at"), [((3.0, -1.0), 0.5), ((3.0, 0.5), 2.0), ((0.5, 0.5), -0.1)]
+)
+def test_thresholds_that_do_not_fit_all_scores(
+    scores: tuple[float, float], at: float, tmp_path: Path
+) -> None:
+    """Buckets differ in which scores are outside [0, 1]."""
+    rng = np.random.default_rng(5)
+    score = [*scores, *rng.random(58)]
+    table = pl.DataFrame({"datum_id": range(60), "actual": rng.integers(0, 2, 60), "score": score})
+    options = {"metrics": ["Accuracy"], "decision_threshold": at}
+    card = cases.same_as_in_memory(Case((table,), options), "classification", tmp_path)
+    whole = ee.score(table, task="classification", **options)
+    assert card.findings == whole.findings

@@ -644,7 +644,10 @@ TASK = Task(
     truth=truth,
     weights=weights,
     warm=("scores", "parts", "fits"),
-    late_notes=LateNotes(("zero_weights", "scores_of_predicted"), merged_notes),
+    late_notes=LateNotes(
+        ("zero_weights", "scores_of_predicted", "cut_logits", "threshold_beyond_scores"),
+        merged_notes,
+    ),
     in_parts=InParts(part_things, of_parts, bytes_on_disk, judged=judged),
     ranking=Ranking(by_rank, by_value),
     page=PAGE,

@@ -245,9 +245,9 @@ def best_above(
     return hard, score
 
 
-def cut_of(batch: Batch, rows: Rows, settings: Settings) -> float:
+def cut_of(labels: Labels, only: int, settings: Settings) -> float:
     """Return the score from which the one scored label counts as predicted."""
-    return float(np.broadcast_to(decision_of(settings, batch.labels), len(batch.labels))[rows.only])
+    return float(np.broadcast_to(decision_of(settings, labels), len(labels))[only])
 
 
 def _describe_cut(facts: Facts) -> str:
@@ -273,30 +273,45 @@ CUT_RULES: tuple[Rule[list[Facts]], ...] = tuple(
 """Rules for notes on a default threshold, and on one outside [0, 1]."""
 
 
-def note_cut(frames: Frames, batch: Batch, settings: Settings) -> None:
-    """Add a note on a decision threshold that does not fit the scores."""
-    rows = batch.rows
-    if rows is None or batch.hard is not None or not rows.ranked:
-        return
-    if not rows.several:
-        at = cut_of(batch, rows, settings)
-    elif settings.multilabel and not settings.thresholds:
-        at = settings.decision_threshold
-    else:
-        return
-    default = at == 0.5 and not rows.several
-    parts = [part for part in rows.parts if part.size]
-    if parts and (default or not 0 <= at <= 1):
-        low = min([float(part.min()) for part in parts])
-        high = max([float(part.max()) for part in parts])
-        values: dict[str, float] = {"lowest": low, "highest": high}
-        if default and (low < 0 or high > 1):
-            severity = WARNING if low >= 0 and high >= 2 else NOTE
-            facts = Facts(severity=severity, values=values)
-            frames.notes += apply(CUT_RULES, "", {"cut_logits"}, [facts])[0]
-        elif not default and not low < at <= high:
-            facts = Facts(severity=WARNING, values={"threshold": at, **values})
-            frames.notes += apply(CUT_RULES, "", {"threshold_beyond_scores"}, [facts])[0]
+def cut_notes(
+    blocks: Iterable[tuple[Units, Scored | None]],
+    labels: Labels,
+    settings: Settings,
+    needs: frozenset[str],
+) -> list[Note]:
+    """Return a note on a decision threshold that does not fit the scores.
+
+    Args:
+        blocks: every unit, with its scores.
+        labels: meaning of label codes.
+    """
+    at, default = np.nan, False
+    low, high = np.inf, -np.inf
+    for units, scored in blocks:
+        if scored is None or not scored.ranked or "hard" not in needs:
+            return []
+        if scored.several:
+            if not settings.multilabel or settings.thresholds:
+                return []
+            at = settings.decision_threshold
+        elif not units.decided:
+            return []
+        else:
+            at = cut_of(labels, scored.only, settings)
+        default = at == 0.5 and not scored.several
+        if not default and 0 <= at <= 1:
+            return []
+        for part in scored.parts:
+            low, high = part.min(initial=low), part.max(initial=high)
+    values: dict[str, float] = {"lowest": float(low), "highest": float(high)}
+    if default and (low < 0 or high > 1):
+        severity = WARNING if low >= 0 and high >= 2 else NOTE
+        facts = Facts(severity=severity, values=values)
+        return apply(CUT_RULES, "", {"cut_logits"}, [facts])[0]
+    if not default and low <= high and not low < at <= high:
+        facts = Facts(severity=WARNING, values={"threshold": at, **values})
+        return apply(CUT_RULES, "", {"threshold_beyond_scores"}, [facts])[0]
+    return []
 
 
 def note_thresholds(
@@ -491,11 +506,10 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     if settings.relabelled:
         batch = without_repeats(batch)
     encoded = time.perf_counter()
-    if "hard" in needs:
-        note_cut(frames, batch, settings)
     if batch.rows is not None and needs & {"scores", "ranks"}:
         _note_decisions(frames, batch.rows)
-    units, scored = matched(batch, settings, needs)
+    units, scored = matched(frames, batch, settings, needs)
+    frames.notes += cut_notes([(units, scored)], batch.labels, settings, needs)
     if "hard" in needs:
         one = batch.hard is None and not settings.multilabel
         of = None if scored is None else scored.labels
@@ -525,12 +539,15 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     )
 
 
-def matched(batch: Batch, settings: Settings, needs: frozenset[str]) -> tuple[Units, Scored | None]:
+def matched(
+    frames: Frames, batch: Batch, settings: Settings, needs: frozenset[str]
+) -> tuple[Units, Scored | None]:
     """Compare predictions and scores with the true labels; needs are those of ``tally``."""
     if batch.rows is None:
         return _units(batch, batch.hard), None
-    match = _listed if batch.rows.several else _binary
-    return match(batch, batch.rows, settings, needs)
+    if batch.rows.several:
+        return _listed(frames, batch, batch.rows, settings, needs)
+    return _binary(batch, batch.rows, settings, needs)
 
 
 def truth(tallies: Tallies) -> Array:
@@ -548,18 +565,23 @@ def weights(tallies: Tallies) -> Array | None:
     return np.bincount(units.datum_of(), units.weight, len(tallies.datums))
 
 
-def merged_notes(tallies: Tallies) -> list[Note]:
-    """Return notes on ground truths of weight 0, and on scores of the predicted label."""
-    datums, parts = tallies.datums, tallies.parts
+def merged_notes(tallies: Tallies, settings: Settings, needs: frozenset[str]) -> list[Note]:
+    """Return notes on weights of 0, on the threshold, and on scores of the predicted label."""
+    datums, labels, parts = tallies.datums, tallies.labels, tallies.parts
+
+    def blocks() -> Iterable[tuple[Units, Scored | None]]:
+        if parts is None:
+            return [(tallies.units, tallies.scored)]
+        return ((part.rows.units, part.rows.wide) for part in parts)
+
+    notes = cut_notes(blocks(), labels, settings, needs) + confidence_notes(blocks(), labels)
     if parts is None:
-        notes = confidence_notes([(tallies.units, tallies.scored)], tallies.labels)
-        return notes + weightless_notes(tallies.units, tallies.labels, datums)
-    notes = confidence_notes(((part.rows.units, part.rows.wide) for part in parts), tallies.labels)
+        return notes + weightless_notes(tallies.units, labels, datums)
     if tallies.units.weight is None:
         return notes
     names = {column: datums.groups(column)[1] for column in datums.slices.columns}
-    blocks = ((part.rows.units, part.codes) for part in parts)
-    return notes + notes_of_blocks(blocks, tallies.labels, names)
+    rows = ((part.rows.units, part.codes) for part in parts)
+    return notes + notes_of_blocks(rows, labels, names)
 
 
 def _units(batch: Batch, hard: Array | None, hard_score: Array | None = None, **more: Any) -> Units:
@@ -583,7 +605,7 @@ def _binary(
     hit = batch.truth == rows.only
     hard = batch.hard
     decided = hard is None and "hard" in needs
-    limit = comparable(cut_of(batch, rows, settings), single=rows.single)
+    limit = comparable(cut_of(batch.labels, rows.only, settings), single=rows.single)
     if decided:
         others = [code for code in range(len(batch.labels)) if code != rows.only]
         # With more than two labels, "not the positive one" is not a label, so there is no
@@ -606,7 +628,7 @@ def _binary(
 
 
 def _listed(
-    batch: Batch, rows: Rows, settings: Settings, needs: frozenset[str]
+    frames: Frames, batch: Batch, rows: Rows, settings: Settings, needs: frozenset[str]
 ) -> tuple[Units, Scored]:
     """Any number of scored labels a unit."""
     n_units = batch.truth.size if batch.truth_start is None else batch.truth_start.size - 1
@@ -643,11 +665,13 @@ def _listed(
         unit, label = _units_of(rows, n_units), _labels(rows)
         hard, hard_score = best_above(batch, rows, settings, unit, label)
     elif batch.hard is not None:
-        hard = batch.hard
+        best, top, hard = hard, hard_score, batch.hard
         hard_score = np.full(n_units, np.nan)
         unit = _units_of(rows, n_units)
         chosen = np.flatnonzero(_labels(rows) == hard[unit])
         hard_score[unit[chosen]] = rows.score[chosen]
+        assert best is not None
+        _note_other_labels(frames, best[hard_score < top], chosen.size)
     units = _units(batch, hard, hard_score, facts=facts)
     labels = np.ones(len(batch.labels), bool)
     scored = Scored(
@@ -659,6 +683,35 @@ def _listed(
 def _units_of(rows: Rows, n_units: int) -> Array:
     """Unit of every row, int32 [n]."""
     return np.arange(n_units, dtype=np.int32) if rows.unit_codes is None else rows.unit_codes
+
+
+def _note_other_labels(frames: Frames, others: Array, of: int) -> None:
+    """Warn if other labels than the predicted ones have the highest scores in most units.
+
+    If these are a single label, the predicted ones were decided by a threshold.
+
+    Args:
+        others: int32 [n], labels of the highest scores where they are not the predicted ones.
+        of: number of units.
+    """
+    values = {"least": 0.5, "fewest": _LEAST // 2}
+    enough = not frames.whole or others.size >= values["fewest"]
+    if enough and others.size > values["least"] * of and (others != others[0]).any():
+        facts = Facts(severity=WARNING, count=others.size, of=of, values=values)
+        frames.notes += apply((_OTHER_LABELS,), "", {_OTHER_LABELS.code}, [facts])[0]
+
+
+def _describe_other_labels(facts: Facts) -> str:
+    return (
+        f"in {facts.count:,} of {facts.of:,} rows another label than the predicted one has the"
+        f" highest score. Has {option('score_columns')} each label's own column, and are high"
+        " scores the likely ones?"
+    )
+
+
+_OTHER_LABELS = Rule(
+    "scores_of_other_labels", {"scores_of_other_labels"}, iter, _describe_other_labels
+)
 
 
 def _note_decisions(frames: Frames, rows: Rows) -> None:

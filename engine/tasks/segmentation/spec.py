@@ -760,7 +760,7 @@ TASK = Task(
             "maps_turned",
             "maybe_void",
         ),
-        label_notes,
+        lambda tallies, *_: label_notes(tallies),
     ),
     in_parts=counts_in_parts("pixels", merge),
     common=Common(common, worst_of_datums=frozenset({SURFACES})),
