@@ -65,6 +65,8 @@ OTHER_DOCUMENTS = "documents_apart"
 """Kind of a note: no document has a judgment; true of the whole if it is true of each part."""
 UNMET = "option_value_unmet"
 """Kind of a note: nothing in the tables has a name in an option; likewise."""
+VOID_PREDICTED = "void_predicted"
+"""Kind of a note: only the predictions have the index of void; likewise."""
 
 
 def note_of(

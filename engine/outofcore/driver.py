@@ -29,6 +29,7 @@ from ..ingest.preparing import early_notes, prepare
 from ..ingest.problems import (
     OTHER_DOCUMENTS,
     UNMET,
+    VOID_PREDICTED,
     ChecksFailed,
     DatumNouns,
     Note,
@@ -232,7 +233,7 @@ def _of_all(notes_by_bucket: list[list[Note]], heads: list[dict[str, Any]]) -> l
     per_fact: dict[tuple[str, str], list[Note | None]] = {}
     for i, notes in enumerate(notes_by_bucket):
         for note in notes:
-            if note.kind in (OTHER_DOCUMENTS, UNMET):
+            if note.kind in (OTHER_DOCUMENTS, UNMET, VOID_PREDICTED):
                 key = note.kind, repr(note.facts)
                 per_fact.setdefault(key, [None] * len(notes_by_bucket))[i] = note
     common = []

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
+from partitions.cases import in_buckets
 from refusals import noted, refused
-from segmentation.making import EVERY, NAMES, rows_of, some_maps
+from segmentation.making import EVERY, NAMES, rows_of, some_maps, write
 
 import evalengine as ee
 
@@ -210,3 +213,33 @@ def test_true_masks_have_no_ignored_index() -> None:
         for options in ({}, {"ignore_index": 0})
     )
     assert plain.value("mIOU") == ignored.value("mIOU") == 0.5
+
+
+@pytest.mark.parametrize("limit", [None, "1GB"])
+@pytest.mark.parametrize("ignored", [None, 255])
+def test_void_in_the_predictions_only(
+    ignored: int | None, limit: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_buckets(monkeypatch)
+    void = TRUTH.copy()
+    void[:, :2] = 255
+    empty = np.where(FOUND == 3, 255, 0).astype(np.uint8)
+    sides = [FOUND, void, np.where(void == 255, 255, FOUND).astype(np.uint8), empty]
+    found, truth, masked, binary = (
+        pl.DataFrame(
+            {
+                "datum_id": range(len(maps)),
+                "raster": [write(tmp_path / f"{i}{j}.png", one) for j, one in enumerate(maps)],
+            }
+        )
+        for i, maps in enumerate(sides)
+    )
+
+    def warned(*sides: pl.DataFrame) -> list[str]:
+        card = ee.score(*sides, ignore_index=ignored, memory_limit=limit)
+        assert ("buckets" in card.run) == (limit is not None)
+        return [one.code for one in card.findings if one.code == "void_predicted"]
+
+    assert warned(truth, found) == ["void_predicted"]
+    for sides in ((found, truth), (masked, truth), (truth, masked), (binary, found)):
+        assert warned(*sides) == []

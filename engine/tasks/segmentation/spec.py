@@ -17,7 +17,7 @@ from ...dialects import Dialect
 from ...ingest import both_sides
 from ...ingest.frames import Frames
 from ...ingest.ids import steps_of
-from ...ingest.problems import Note, not_read, note_of
+from ...ingest.problems import VOID_PREDICTED, Note, not_read, note_of
 from ...metrics import Metric
 from ...schemas.arrays import Array
 from ...schemas.contract import GROUND_TRUTHS, LABELS, PREDICTIONS
@@ -73,13 +73,20 @@ _FLIPS: dict[str, Callable[[Array], Array]] = {
 
 
 def notes_of(
-    pairs: list[Pair], counted: Pairs, codes: list[Array], labels: Labels, *, ignored: bool
+    pairs: list[Pair],
+    counted: Pairs,
+    truth: Array,
+    codes: list[Array],
+    labels: Labels,
+    *,
+    ignored: bool,
 ) -> list[Note]:
     """Return notes on maps that hardly overlap.
 
     Args:
         pairs: the maps.
         counted: pixels by pairs of indices of labels.
+        truth: indices of the ground truths with the ignored ones.
         codes: int64 [n] twice, label codes of those, -1 for none.
         ignored: an index is ignored, by the user or by the coding of the files.
     """
@@ -93,6 +100,8 @@ def notes_of(
     if warning is None:
         intro = "labels of only one side overlap, and"
         warning = renamed(_one_sided_pairs(named), values, intro, 1, independent=False)
+    if warning is None:
+        warning = _swapped(np.unique(counted.predicted), truth)
     if warning is None and _mean_iou(named) < _POOR:
         warning = _turned(pairs)
     return notes + ([warning] if warning is not None else [])
@@ -103,6 +112,23 @@ def _one_sided_pairs(counts: pl.DataFrame) -> pl.DataFrame:
     mine, other = pl.col("mine"), pl.col("other")
     labels = counts["mine"].unique(), counts["other"].unique()
     return counts.filter(~mine.is_in(labels[1].implode()) & ~other.is_in(labels[0].implode()))
+
+
+def _swapped(predicted: Array, truth: Array) -> Note | None:
+    """Return a warning if only the predictions have the index of void, far from all others.
+
+    Args:
+        predicted: distinct labels, ascending; binary masks are no evidence.
+    """
+    labels = predicted[predicted != NOTHING].tolist()
+    if len(labels) < 3 or labels[-1] != _VOID or labels[-2] == _VOID - 1 or (truth == _VOID).any():
+        return None
+    return Note(
+        VOID_PREDICTED,
+        f"index {_VOID}, usually void, is only in the predictions, and void is a mark of ground"
+        " truths: are the two sides swapped? The predictions come first.",
+        warning=True,
+    )
 
 
 def _void(counted: Pairs) -> list[Note]:
@@ -297,7 +323,7 @@ def _label_maps(
     for full, labelled, code in zip(codes, here, coded, strict=True):
         full[labelled] = code
     void = settings.ignore_index is not None or "raster_coding" in truth.frame.columns
-    frames.notes += notes_of(pairs, counted, codes, labels, ignored=void)
+    frames.notes += notes_of(pairs, counted, as_read.truth, codes, labels, ignored=void)
     pixels = pixels_of(labels, units, counted.place, codes, counted.count, ignored, frames)
     if SURFACES in needs:
         lines = of_maps(pairs, as_read, mask, codes, units.datum, settings, workers)
