@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import pandas as pd
 import polars as pl
 import pytest
 from loading import load_frames
-from refusals import Refusal, refused
+from partitions.cases import in_buckets
+from refusals import Refusal, noted, refused
 
 import evalengine as ee
 from evalengine.ingest.frames import Frames
@@ -261,3 +263,28 @@ def test_mappings_of_pandas_and_single_labels_in_arrays_are_read() -> None:
     assert make_options(columns=pd.Series({"z": "actual"})).columns == {"z": "actual"}
     for label in (np.array(["a"]), pl.Series(["a"]), np.str_("a")):
         assert make_options(positive_label=label).positive_label == "a"
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_label_without_rows_of_scores(
+    shuffled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A warning if all datums have scores of the same labels; models' best labels have none."""
+    in_buckets(monkeypatch)
+    n = 400
+    truth = pl.DataFrame({"datum_id": range(n), "label_value": ["a", "b", "c", "c"] * (n // 4)})
+    rows = pl.DataFrame({"label_value": ["a", "b"], "score": [0.75, 0.25]})
+    found = truth.select("datum_id").join(rows, how="cross")
+    found = found.sample(fraction=1, shuffle=True, seed=0) if shuffled else found
+    for name, table in (("p", found), ("t", truth)):
+        table.write_parquet(tmp_path / f"{name}.parquet")
+    paths = tmp_path / "p.parquet", tmp_path / "t.parquet"
+    for how in ({}, {"memory_limit": "1GB", "scratch": str(tmp_path / "scratch")}):
+        for metrics in (["mROCAUC"], ["LogLoss"], ["Accuracy"]):
+            card = ee.score(*paths, metrics=metrics, **how)
+            noted(card, "labels_without_scores", severity="warning", count=n // 2)
+    third = found.filter(label_value="a").with_columns(label_value=pl.lit("c"))
+    first = found.filter(pl.col("label_value").ne("b") | (pl.col("datum_id") % 7 > 0))
+    for fair in (pl.concat([found, third]), first, found.filter(label_value="a")):
+        card = ee.score(fair, truth, metrics=["Accuracy"])
+        assert "labels_without_scores" not in {one.code for one in card.findings}
