@@ -424,6 +424,19 @@ class TestMappings:
             for qrels in (self.QRELS, graded):
                 assert warned(ee.score(run, qrels, metrics=["nDCG@10"])) == []
 
+    def test_tables_whose_relevance_is_called_score(self, tmp_path: Path) -> None:
+        tables = []
+        for name, side in (("q", self.QRELS), ("r", self.RUN)):
+            rows = [(q, d, v) for q, own in side.items() for d, v in own.items()]
+            names = ["query_id", "corpus_id", "score"]
+            tables.append(pl.DataFrame(rows, schema=names, orient="row"))
+            tables[-1].write_parquet(tmp_path / f"{name}.parquet")
+        qrels, run = tables
+        for sides in ((qrels, run), (tmp_path / "q.parquet", tmp_path / "r.parquet")):
+            card = ee.score(*sides, metrics=["nDCG@10"])
+            assert codes_of(card, "mappings_swapped")[0].severity == "warning"
+            assert warned(ee.score(*sides[::-1], metrics=["nDCG@10"])) == []
+
 
 def test_notes_of_parts_with_facts_and_without_a_rule_add_up() -> None:
     parts = [

@@ -82,8 +82,8 @@ def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Columns | 
         signals.add("unread_on_both")
     task, names = ours.table.task, {*map(folded, ours.schema)}
     if task == "retrieval":
-        formats = {ours.source.format, theirs.source.format}
-        if formats <= {"mapping", "trec"} and "score" in ours.schema.keys() & theirs.schema.keys():
+        numeric = all(s.schema.get("score", pl.Null()).is_numeric() for s in (ours, theirs))
+        if numeric and theirs.naming.recognised.get("score") == "relevance":
             signals.add("unlabelled_sides")
         if "relevance" not in theirs.naming.exprs and len(theirs.schema) > len(theirs.naming.exprs):
             signals.add("no_relevance")
@@ -319,12 +319,13 @@ def _describe_differing(facts: Facts) -> str:
 def _exchanged(evidence: Columns) -> Iterator[Facts]:
     """Judgments with fractions or high numbers, and a run with a few grades only; or two runs.
 
-    Mappings and files with BEIR's header do not state their side.
+    Mappings and tables whose relevance is called score, as BEIR's, do not state their side.
     """
     sides = evidence.ready.sides
     frames = [sides[role].source.frame for role in (PREDICTIONS, GROUND_TRUTHS)]
     theirs = frames[1].select("score").drop_nulls().collect()["score"]
-    if not {"rank", "run_id"}.isdisjoint(sides[GROUND_TRUTHS].schema):  # only in TREC's runs
+    run = not {"rank", "run_id"}.isdisjoint(sides[GROUND_TRUTHS].schema)
+    if run and sides[GROUND_TRUTHS].source.format == "trec":
         yield Facts(severity=WARNING, count=len(theirs))
         return
     odd = int(((theirs != theirs.round()) | (theirs.abs() > _HIGHEST)).sum())

@@ -80,7 +80,7 @@ def _unscored(batch: Batch) -> list[Note]:
     scored = np.bincount(label, minlength=len(batch.labels)) > 0
     missing = int((~scored[batch.truth[batch.truth >= 0]]).sum())
     width, n = int(scored.sum()), sum(part.size for part in rows.parts)
-    if not missing or width == 1 or n % width or n < _EACH * width:
+    if not missing or width < 2 or n % width or n < _EACH * width:
         return []
     if rows.grid is None and np.unique(_units_of(rows, n)).size * width != n:
         return []
