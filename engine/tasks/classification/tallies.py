@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from ...ingest.frames import Frames
-from ...ingest.problems import Note, count_of, listing, note_of, tied_notes
+from ...ingest.problems import Note, listing, note_of, tied_notes
 from ...ingest.rules import NOTE, WARNING, Facts, Rule, apply
 from ...kernels.labels import match_labels, true_label_facts
 from ...metrics import Metric
@@ -34,7 +34,7 @@ from .encode import Batch, Rows, encode_batch, without_repeats
 
 _MAX_SAMPLE = 10_000  # units, evenly spaced
 _LEAST, _LEAST_OF_PART = 20, 100  # small ones of many parts may look reversed by chance
-_EACH = 5  # datums, of which fewer may have scores of the same labels by chance
+_MISSING = 5  # true labels without scores, at least, next to datums of the same other labels
 _RIGHT = 0.8  # share of right labels from which their order is right
 _TIES = 65_536  # rows in which a tie is looked for first
 _SIGMAS = 5  # standard errors below 0.5 of a ROC AUC that is below it by evidence
@@ -50,7 +50,7 @@ def notes_of(batch: Batch, units: Units, *, whole: bool = True) -> list[Note]:
         units: with predictions, if needed.
         whole: whether these are all datums, so that rows are in order.
     """
-    tied = _unscored(batch) + _tied(batch, units)
+    tied = _unscored(batch, whole=whole) + _tied(batch, units)
     if batch.truth_start is not None or batch.truth.size < _LEAST:
         return tied
     step = max(1, batch.truth.size // _MAX_SAMPLE)
@@ -71,7 +71,7 @@ def notes_of(batch: Batch, units: Units, *, whole: bool = True) -> list[Note]:
     return tied if warning is None else [*tied, warning]
 
 
-def _unscored(batch: Batch) -> list[Note]:
+def _unscored(batch: Batch, *, whole: bool) -> list[Note]:
     """Return a warning on true labels without scores, if all datums have the same other labels."""
     rows = batch.rows
     if rows is None or not (rows.several and rows.ranked) or batch.key is not None:
@@ -80,16 +80,17 @@ def _unscored(batch: Batch) -> list[Note]:
     scored = np.bincount(label, minlength=len(batch.labels)) > 0
     missing = int((~scored[batch.truth[batch.truth >= 0]]).sum())
     width, n = int(scored.sum()), sum(part.size for part in rows.parts)
-    if not missing or width < 2 or n % width or n < _EACH * width:
+    if missing < (_MISSING if whole else 1) or width < 2 or n % width:
         return []
     if rows.grid is None and np.unique(_units_of(rows, n)).size * width != n:
         return []
-    message = (
-        f"{count_of(missing, 'true label')} without a score: every datum has scores of the same"
-        f" {width} labels, and these are not among them, as if a column of scores was left out."
-        " Give every label a score, or remove the rows of the others."
+    what = (
+        f"without a score: every datum has scores of the same {width} labels, and these are not"
+        " among them, as if a column of scores was left out. Give every label a score, or remove"
+        " the rows of the others"
     )
-    return [Note("labels_without_scores", message, missing, warning=True)]
+    note = note_of("labels_without_scores", missing, ("true label", "true labels", what))
+    return [msgspec.structs.replace(note, warning=True, facts={"fewest": _MISSING})]
 
 
 def _tied(batch: Batch, units: Units) -> list[Note]:
