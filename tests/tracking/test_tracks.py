@@ -239,6 +239,27 @@ def test_tracks_that_would_match_otherwise_are_a_warning(fault: str, metric: str
     assert [one.code for one in bounded.findings if one.severity == "warning"] == [kind]
 
 
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_one_sequence(fault: str) -> None:
+    """The warning names the sequence; the others match."""
+    kind, changed = FAULTS[fault]
+    other = pl.col("sequence") == "b"
+    predictions, truth = tracks(3)
+    several = [
+        pl.concat([side, side.filter(sequence="a").with_columns(sequence=pl.lit("c"))])
+        for side in (predictions, truth)
+    ]
+    only = {n: pl.when(other).then(one).otherwise(pl.col(n)) for n, one in changed.items()}
+    card = ee.score(several[0].with_columns(**only), several[1], metrics=["HOTA"])
+    (finding,) = (one for one in card.findings if one.severity == "warning")
+    assert finding.code == kind
+    assert finding.message.startswith("in 1 of 3 sequences, first 'b', ")
+    late = pl.col("frame") > pl.when(other).then(5).otherwise(1)
+    lost = other & (pl.col("track_id") > 1)  # by the tracker
+    for fair in (late, ~lost):
+        assert ee.score(several[0].filter(fair), several[1]).warnings == ()
+
+
 @pytest.mark.parametrize("step", [1, 2])
 def test_exchanged_sequences(step: int) -> None:
     predictions, truth = tracks(0)

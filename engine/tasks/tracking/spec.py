@@ -203,14 +203,52 @@ class _Units(msgspec.Struct, frozen=True):
 def disagreement(
     batch: Batch, truth: Side, predicted: Side, rows: TrackRows, alphas: tuple[float, ...]
 ) -> Note | None:
-    """Return a warning about tracks that hardly match for a known reason."""
-    n = min(truth.frame.size, predicted.frame.size)
-    if not n:
-        return None
-    from_other = int(truth.frame.min()) - int(predicted.frame.min())
+    """Return a warning about tracks that hardly match for a known reason.
+
+    Sequences that match less than the others, or begin at another frame, are also looked at alone.
+    """
     nearest = int(np.abs(np.array(alphas) - _AT).argmin())
-    matched = max(int(rows.tp.sum()), int(rows.common.sum()), int(rows.alpha_tp[:, nearest].sum()))
-    poor = matched < _MATCHED * n
+    n = len(batch.datums)
+    counts = (rows.tp, rows.common, rows.alpha_tp[:, nearest])
+    each = np.stack([np.bincount(rows.datum, one, n) for one in counts])
+    sizes = np.minimum(*(np.bincount(side.datum, minlength=n) for side in (truth, predicted)))
+    smaller = min(truth.frame.size, predicted.frame.size)
+    poor = int(each.sum(axis=1).max()) < _MATCHED * smaller
+    warning = _disagreement(batch, truth, predicted, poor=poor) if smaller else None
+    both = np.count_nonzero(sizes)
+    if warning is not None or poor or both < 2:
+        return warning
+    first = np.full((2, n), np.iinfo(np.int64).max)
+    for lowest, side in zip(first, (truth, predicted), strict=True):
+        np.minimum.at(lowest, side.datum, side.frame)
+    shift = np.where(sizes > 0, first[0] - first[1], 0)
+    apart = (sizes > 0) & (each.max(axis=0) < _MATCHED * sizes)
+    moved, often = np.unique(shift[(shift != 0) & ~apart], return_counts=True)
+    late = shift == moved[often.argmax()] if moved.size else np.zeros(n, bool)
+    for chosen, unmatched in ((apart, True), (late & ~apart, False)):
+        few = np.count_nonzero(chosen)
+        if not 0 < few < both:
+            continue
+        some = [side.some(np.flatnonzero(chosen[side.datum])) for side in (truth, predicted)]
+        warning = _disagreement(batch, *some, poor=unmatched, whole=False)
+        if warning is not None:
+            where = (
+                f"in {few:,} of {both:,} sequences, first {batch.datums.id[int(chosen.argmax())]!r}"
+            )
+            return msgspec.structs.replace(warning, message=f"{where}, {warning.message}")
+    return None
+
+
+def _disagreement(
+    batch: Batch, truth: Side, predicted: Side, *, poor: bool, whole: bool = True
+) -> Note | None:
+    """Return the warning about all sequences or some of them.
+
+    Args:
+        poor: few boxes match.
+        whole: the sides have all sequences.
+    """
+    from_other = int(truth.frame.min()) - int(predicted.frame.min())
     if not poor and not from_other:
         return None
     if not poor:
@@ -229,11 +267,10 @@ def disagreement(
     elif some.fewest and predicted.masks is None:
         warning = other_box_form(some)
     warning = warning or _exchanged(truth, predicted) or _no_common_frame(ours, theirs)
-    if warning is None and as_is < POOR:
-        warning = _spaced(truth, predicted, ours, theirs, key, as_is)
-    if warning is None and as_is < POOR:
+    warning = warning or _spaced(truth, predicted, ours, theirs, key, as_is)
+    if warning is None and whole and as_is < POOR:
         warning = _other_sequences(ours, theirs, key, batch.datums.id)
-    if warning is None and some.fewest and predicted.masks is None:
+    if warning is None and whole and some.fewest and predicted.masks is None:
         warning = hardly_any(some, as_is)
         if warning is None and as_is < POOR:
             return no_better_than_elsewhere(ours, theirs, len(key), some, as_is)
@@ -242,7 +279,8 @@ def disagreement(
 
 def _some(side: Side) -> Side:
     """The first frames of the first sequences: enough to compare frame numbers."""
-    few = np.flatnonzero((side.datum < _SEQUENCES) & (side.frame < side.frame.min() + _FRAMES))
+    first = np.flatnonzero(np.bincount(side.datum))[:_SEQUENCES]
+    few = np.flatnonzero((side.datum <= first[-1]) & (side.frame < side.frame.min() + _FRAMES))
     return side.some(few) if few.size < side.datum.size else side
 
 
