@@ -188,7 +188,7 @@ def compared_gates(
     two = click.UsageError("gates are of two runs: the first is the baseline of the second.")
     if names is not None and len(names) != 2:
         raise two
-    from ..jobs.gates import check_gates, parse_gates
+    from ..jobs.gates import check_gates, parse_gates, refuse_ranges
     from ..jobs.verdicts import compared_numbers, judge_gates, refuse_own_intervals
     from ..run import is_saved
     from ..scorecard.card import load
@@ -208,6 +208,7 @@ def compared_gates(
     def judge(comparison: Comparison) -> list[Verdict]:
         if len(comparison.runs) != 2:
             raise two
+        refuse_ranges(parsed, comparison.task)
         earlier, run, margins = compared_numbers(
             comparison, None if saved is None else saved.labels
         )

@@ -269,7 +269,7 @@ def refuse_unknown(gates: Sequence[Gate], plan: planner.Plan, own: Sequence[str]
     if metrics.is_open(plan.task):
         return
     _refuse_thresholds(gates, [plan.task], plan.dialect.name)
-    _refuse_ranges(gates, plan)
+    refuse_ranges(gates, plan.task)
     for gate in gates:
         is_metric = gate.metric.casefold() == COVERAGE or any_title(gate.metric)
         is_metric |= any(group_of(task, gate.metric) for task in tasks.NAMES) and gate.on_spread
@@ -280,12 +280,15 @@ def refuse_unknown(gates: Sequence[Gate], plan: planner.Plan, own: Sequence[str]
                 raise unknown("metric", gate.metric, choices, before=f"gate {gate.text!r}: ")
 
 
-def _refuse_ranges(gates: Sequence[Gate], plan: planner.Plan) -> None:
+def refuse_ranges(gates: Sequence[Gate], task: str) -> None:
     """Refuse bounds that no value of the metric can have."""
-    ranges = {one.name.casefold(): (one.name, *one.range) for one in plan.metrics}
     for gate in gates:
-        name, low, high = ranges.get(gate.metric.casefold(), ("", -math.inf, math.inf))
-        if gate.sign or low <= gate.number <= high:
+        known = metrics.has(task, gate.metric) and not group_of(task, gate.metric)
+        if gate.sign or not known or metrics.is_open(task):
+            continue
+        metric = metrics.metric_of(task, gate.metric)
+        name, (low, high) = metric.name, metric.range
+        if low <= gate.number <= high:
             continue
         limit = f"at most {high:g}" if gate.number > high else f"at least {low:g}"
         percent = f" For {gate.number:g} % write {gate.number / 100:g}."

@@ -223,6 +223,13 @@ class TestCompare:
         status, _, err = run("compare", "runs/base", "runs/worse", *wrong)
         assert (status, "this run" in err) == (2, True)
 
+    def test_percentages_of_runs_are_refused(self, run: Run, runs: Path) -> None:
+        files = ("base.parquet", "worse.parquet", "-g", "truths.parquet", "--draws", "200")
+        assert run("score", *files[0::3], "--metric", "F1", "--out", "runs/base")[0] == 0
+        for sides in (files, ("runs/base", "runs/base")):
+            status, _, err = run("compare", *sides, "--fail-under", "F1 >= 95")
+            assert (status, "write 0.95" in err) == (2, True)
+
     def test_gates_compare_two_runs(self, run: Run, runs: Path) -> None:
         files = ("base.parquet", "same.parquet", "worse.parquet", "-g", "truths.parquet")
         status, _, err = run("compare", *files, "--fail-if", "F1 < baseline")

@@ -361,6 +361,8 @@ def test_bounds_outside_a_metrics_range_are_refused() -> None:
     for gate, code in (("Accuracy >= 80", "too_high"), ("accuracy < -0.1", "too_low")):
         with refused(code):
             refuse_unknown(parse_gates([gate]), plan)
+    with refused("too_high"):
+        refuse_unknown(parse_gates(["nDCG@10 >= 80"]), make_plan(Options(), "retrieval"))
     valid = parse_gates(["Accuracy >= 1", "Accuracy >= baseline - 2"])
     refuse_unknown(valid, plan)
     refuse_unknown(parse_gates(["MAE < 80"]), make_plan(Options(), "regression"))
