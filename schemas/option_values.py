@@ -9,12 +9,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
+from types import NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin
 
 import msgspec
 
 from .errors import OptionError, invalid, unknown
-from .options import DECLARED, FIELDS, Options, checked, checked_names, kind_of
+from .options import DECLARED, FIELDS, Options, checked, checked_names, help_texts, kind_of
 from .wording import as_list, option
 
 # Metrics as users write them: a name, or a name with a cut-off behind an ``@``.
@@ -455,12 +456,33 @@ def make_options(base: Options | Mapping[str, Any] | None = None, **given: Any) 
         options = msgspec.convert(typed, Options, strict=False)
     except msgspec.ValidationError as error:
         name = path_of(error)
-        raise OptionError(f"option {name}: {error}", code="option_value", option=name) from None
+        value = typed[name]
+        value = {str(key): value[key] for key in value} if isinstance(value, dict) else value
+        raise invalid(name, value, f"write {_form_of(name)}.") from None
     if options.threads is not None:
         checked("threads", options.threads)
+    if options.memory_limit is not None:
+        parse_size(options.memory_limit)
     if options.spread is not None and options.spread not in options.by:
         options = msgspec.structs.replace(options, by=(*options.by, options.spread))
     return msgspec.structs.replace(options, **untyped) if untyped else options
+
+
+def _form_of(name: str) -> str:
+    """Return the types of an option's values in words, with its example of a mapping."""
+    pairs = [one.partition("=") for one in help_texts()[name].partition("E.g. ")[2].split(",")]
+    example = {key: value for key, sign, value in pairs if sign}
+    words = {
+        str: "a text",
+        int: "a whole number",
+        float: "a number",
+        bool: "true or false",
+        tuple: "a list",
+        dict: f"a mapping such as {example}" if example else "a mapping",
+    }
+    kind = Options.__annotations__[name].__origin__
+    kinds = get_args(kind) if get_origin(kind) is UnionType else (kind,)
+    return " or ".join(words[get_origin(one) or one] for one in kinds if one is not NoneType)
 
 
 def path_of(error: Exception) -> str:
@@ -660,6 +682,35 @@ def _with_texts(pairs: Any) -> Any:
     if isinstance(pairs, Mapping):
         return {key: str(one) for key, one in pairs.items()}
     return as_list(pairs)
+
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+
+
+def parse_size(limit: str | int) -> int:
+    """Return a memory limit in bytes.
+
+    Args:
+        limit: bytes, or text such as ``2GB``, ``512MiB`` or ``1.5 g``.
+
+    Raises:
+        OptionError: not a size, or not above 0.
+    """
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?)\s*([kmgt]?)(i?)b?", str(limit).strip().lower())
+    if match is None:
+        raise invalid(
+            "memory_limit",
+            limit,
+            f"not a size. Write bytes, or a number and a unit: {option('memory_limit', '2GB')}.",
+        )
+    number, unit, binary = match.groups()
+    scale = 1024 ** "kmgt".index(unit) * 1024 if binary and unit else _UNITS[unit]
+    size = int(float(number) * scale)
+    if size <= 0:
+        raise invalid(
+            "memory_limit", limit, f"below 1 byte. Write a unit: {option('memory_limit', '2GB')}."
+        )
+    return size
 
 
 _CONVERT: dict[str, Callable[[Any], Any]] = {

@@ -6,7 +6,6 @@ import errno
 import json
 import math
 import os
-import re
 import secrets
 import shutil
 import socket
@@ -37,6 +36,7 @@ from ..ingest.sources.tables import READ_FAILURES
 from ..kernels.folder import own_group
 from ..schemas.contract import DATUMS, GROUND_TRUTHS, LABELS, PREDICTIONS, TABLE
 from ..schemas.errors import EvalengineError, OptionError, ReadError, ScratchError, invalid
+from ..schemas.option_values import parse_size
 from ..schemas.options import Options
 from ..schemas.wording import option
 from ..scratch import OWNER, local
@@ -416,7 +416,6 @@ _CELL, _CURVE_ROW = 8, 350  # bytes of a number, and of a row of a curve while i
 _CELL_ROW = 600  # bytes of a row of metrics while it is made and shown
 _COPIES = 3  # of the outcomes of a row while they are matched and merged
 _STEP = 64 << 20  # to which limits in messages are rounded up
-_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 
 
 class Sizes(msgspec.Struct):
@@ -441,29 +440,10 @@ class Sizes(msgspec.Struct):
 def bytes_of_limit(limit: str | int | None) -> int:
     """Return a limit in bytes; by default 70 % of free memory.
 
-    Args:
-        limit: bytes, or text such as ``2GB``, ``512MiB`` or ``1.5 g``.
-
     Raises:
         OptionError: not a size, or not above 0.
     """
-    if limit is None:
-        return int(free_memory() * 0.7)
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]*)?)\s*([kmgt]?)(i?)b?", str(limit).strip().lower())
-    if match is None:
-        raise invalid(
-            "memory_limit",
-            limit,
-            f"not a size. Write bytes, or a number and a unit: {option('memory_limit', '2GB')}.",
-        )
-    number, unit, binary = match.groups()
-    scale = 1024 ** "kmgt".index(unit) * 1024 if binary and unit else _UNITS[unit]
-    size = int(float(number) * scale)
-    if size <= 0:
-        raise invalid(
-            "memory_limit", limit, f"below 1 byte. Write a unit: {option('memory_limit', '2GB')}."
-        )
-    return size
+    return int(free_memory() * 0.7) if limit is None else parse_size(limit)
 
 
 def sufficient_limit(memory_limit: str | int | None) -> int:

@@ -19,6 +19,7 @@ from polars.testing import assert_frame_equal
 from refusals import noted, refused
 
 import evalengine as ee
+from evalengine.schemas.option_values import make_options
 from evalengine.schemas.tables import ARGUMENT_FIELDS
 from evalengine.tasks.agents.calls import Call, parse
 
@@ -234,6 +235,12 @@ def test_rules(ours: Any, theirs: Any, options: dict[str, Any], same: bool) -> N
 def test_unknown_rules_are_refused(rule: str) -> None:
     with refused("option_value", option="argument_rules"):
         ee.score(table_of([([], [])]), argument_rules={"a": rule})
+
+
+@pytest.mark.parametrize("rules", ["exact", ["a"], [{"tool": "a"}], {("a", "b"): "exact"}])
+def test_rules_of_another_form(rules: Any) -> None:
+    with refused("option_value", option="argument_rules", match="mapping such as .*'lat': '0.01'"):
+        make_options(argument_rules=rules)
 
 
 # Input.

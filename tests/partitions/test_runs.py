@@ -23,6 +23,7 @@ import evalengine as ee
 from evalengine import metrics
 from evalengine.outofcore import driver, memory
 from evalengine.outofcore.stages import label_groups
+from evalengine.schemas.option_values import make_options
 
 
 @every_case
@@ -242,8 +243,9 @@ def test_limits_are_read(given: str | int, size: int) -> None:
 
 @pytest.mark.parametrize("given", ["lots", "-1", "0", "2 gigs"])
 def test_invalid_limits_are_refused(given: str) -> None:
-    with pytest.raises(ee.OptionError, match="memory_limit"):
-        memory.bytes_of_limit(given)
+    for refuse in (memory.bytes_of_limit, lambda limit: make_options(memory_limit=limit)):
+        with pytest.raises(ee.OptionError, match="memory_limit"):
+            refuse(given)
 
 
 def test_the_default_limit_is_a_share_of_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
