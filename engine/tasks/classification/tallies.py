@@ -531,7 +531,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     encoded = time.perf_counter()
     if batch.rows is not None and needs & {"scores", "ranks"}:
         _note_decisions(frames, batch.rows)
-    units, scored = matched(frames, batch, settings, needs)
+    units, scored = matched(batch, settings, needs, frames)
     frames.notes += cut_notes([(units, scored)], batch.labels, settings, needs)
     if "hard" in needs:
         one = batch.hard is None and not settings.multilabel
@@ -563,13 +563,17 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
 
 
 def matched(
-    frames: Frames, batch: Batch, settings: Settings, needs: frozenset[str]
+    batch: Batch, settings: Settings, needs: frozenset[str], frames: Frames | None = None
 ) -> tuple[Units, Scored | None]:
-    """Compare predictions and scores with the true labels; needs are those of ``tally``."""
+    """Compare predictions and scores with the true labels; needs are those of ``tally``.
+
+    Args:
+        frames: receives a warning.
+    """
     if batch.rows is None:
         return _units(batch, batch.hard), None
     if batch.rows.several:
-        return _listed(frames, batch, batch.rows, settings, needs)
+        return _listed(batch, batch.rows, settings, needs, frames)
     return _binary(batch, batch.rows, settings, needs)
 
 
@@ -651,7 +655,7 @@ def _binary(
 
 
 def _listed(
-    frames: Frames, batch: Batch, rows: Rows, settings: Settings, needs: frozenset[str]
+    batch: Batch, rows: Rows, settings: Settings, needs: frozenset[str], frames: Frames | None
 ) -> tuple[Units, Scored]:
     """Any number of scored labels a unit."""
     n_units = batch.truth.size if batch.truth_start is None else batch.truth_start.size - 1
@@ -693,8 +697,8 @@ def _listed(
         unit = _units_of(rows, n_units)
         chosen = np.flatnonzero(_labels(rows) == hard[unit])
         hard_score[unit[chosen]] = rows.score[chosen]
-        assert best is not None
-        _note_other_labels(frames, best[hard_score < top], chosen.size)
+        if frames is not None and best is not None:
+            _note_other_labels(frames, best[hard_score < top], chosen.size)
     units = _units(batch, hard, hard_score, facts=facts)
     labels = np.ones(len(batch.labels), bool)
     scored = Scored(
@@ -732,7 +736,7 @@ def _describe_other_labels(facts: Facts) -> str:
     )
 
 
-_OTHER_LABELS = Rule(
+_OTHER_LABELS: Rule[list[Facts]] = Rule(
     "scores_of_other_labels", {"scores_of_other_labels"}, iter, _describe_other_labels
 )
 
