@@ -17,6 +17,8 @@ from ..arrays import numbers, undefined, weights
 from .hard import plan_of
 
 _MULTIOUTPUT = ("raw_values", "uniform_average", "variance_weighted")
+_OF_VARIANCE = ("R2", "ExplainedVariance", "D2Tweedie", "D2Pinball", "D2AbsoluteError")
+"""Metrics that are undefined for a single row."""
 
 
 def _sides(y_true: Any, y_pred: Any) -> tuple[Array, Array]:
@@ -66,7 +68,7 @@ def _values(
     assert isinstance(value, np.ndarray)
     assert isinstance(reason, np.ndarray)
     wrong = np.isnan(value[0])
-    if wrong.any() and rows > 1:
+    if wrong.any() and (rows > 1 or metric not in _OF_VARIANCE):
         raise InputError(f"{metric}: {reason[0][wrong][0]}.", code="undefined")
     return value[0], true, row_weights
 
@@ -201,10 +203,7 @@ explained_variance_score = _explained(
 
 
 def _deviance(metric: str, y_true: Any, y_pred: Any, sample_weight: Any, **options: Any) -> float:
-    value = _one_output(metric, y_true, y_pred, sample_weight, **options)
-    if np.isnan(value).any():
-        raise InputError(f"{metric} is not defined for these values.", code="undefined")
-    return float(value[0])
+    return float(_one_output(metric, y_true, y_pred, sample_weight, **options)[0])
 
 
 def mean_tweedie_deviance(
