@@ -302,6 +302,24 @@ class TestThresholds:
         card = ee.score(pl.DataFrame(rows), pl.DataFrame(truth), decision_threshold=40, **how)
         assert warned(card) == ["threshold_beyond_scores"]
         assert warned(ee.score(pl.DataFrame(rows), pl.DataFrame(truth), **how)) == []
+        for factor, severity in ((100, "warning"), (-4, "note")):
+            other = pl.DataFrame(rows).with_columns(pl.col("score") * factor)
+            (one,) = codes_of(ee.score(other, pl.DataFrame(truth), **how), "cut_logits")
+            assert one.severity == severity
+
+    @pytest.mark.parametrize("at", [[40], [1.5, 50]])
+    def test_of_curves_and_boxes(self, at: list[float]) -> None:
+        box = {"xmin": 0.0, "ymin": 0.0, "xmax": 9.0, "ymax": 9.0}
+        truth = pl.DataFrame({"datum_id": range(40), "label_value": "a", **box})
+        found = truth.with_columns(self.ROWS["score"])
+        for tables, metric in (((found, truth), "F1"), ((self.ROWS,), "PrecisionRecallCurve")):
+            card = ee.score(*tables, metrics=[metric], score_thresholds=at)
+            (one,) = codes_of(card, "threshold_beyond_scores")
+            assert (one.severity, one.facts["option"]) == ("warning", "score_thresholds")
+            percent = tables[0].with_columns(pl.col("score") * 100)
+            for fair, limits in ((tables[0], [0.99, 1]), (percent, at)):
+                card = ee.score(fair, *tables[1:], metrics=[metric], score_thresholds=limits)
+                assert codes_of(card, "threshold_beyond_scores") == []
 
 
 class TestScoresOfOtherLabels:

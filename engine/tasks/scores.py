@@ -1,9 +1,10 @@
-"""Checks of probabilities, and score thresholds per label."""
+"""Checks of probabilities and thresholds, and score thresholds per label."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,6 +12,7 @@ import polars as pl
 from ..ingest.frames import Frames
 from ..ingest.problems import Note, PartRefused, listing
 from ..ingest.recognise import PREFIX
+from ..ingest.rules import WARNING, Facts, Rule, apply
 from ..schemas.arrays import Array
 from ..schemas.contract import PREDICTIONS, ROW, TABLE
 from ..schemas.errors import N_EXAMPLES
@@ -18,6 +20,47 @@ from ..schemas.option_values import LabelThreshold, LabelThresholds, label_text
 from ..schemas.wording import option
 from ..tallies.datums import Labels
 from ..tallies.ranked import comparable
+
+# Thresholds that do not fit the scores.
+
+
+def _describe_cut(facts: Facts) -> str:
+    low, high, at = (facts.values.get(name, 0.0) for name in ("lowest", "highest", "threshold"))
+    if "threshold" not in facts.values:
+        return (
+            "scores are outside [0, 1] and cut at 0.5: for logits"
+            f" write {option('decision_threshold', 0)}, for percent"
+            f" {option('decision_threshold', 50)}, for scores up to 255"
+            f" {option('decision_threshold', 127.5)}."
+        )
+    name = facts.values.get("option", "decision_threshold")
+    percent = 1 < at <= 100 and low >= 0 and high <= 1
+    tip = f" For a percentage write {option(name, at / 100)}." if percent else ""
+    return (
+        f"{option(name, at)} is beyond the scores, which run from {low:g} to"
+        f" {high:g}: {'no' if at > high else 'every'} label is predicted.{tip}"
+    )
+
+
+CUT_RULES: tuple[Rule[list[Facts]], ...] = tuple(
+    Rule(code, {code}, iter, _describe_cut) for code in ("cut_logits", "threshold_beyond_scores")
+)
+"""Rules for notes on a default threshold, and on one outside [0, 1]."""
+
+
+def beyond_scores(name: str, at: float, lowest: float, highest: float) -> list[Note]:
+    """Return the warning on a threshold that no score or every score reaches.
+
+    Args:
+        name: option whose value the threshold is.
+        lowest: the lowest score, ``highest`` the highest.
+    """
+    values: dict[str, Any] = {"threshold": at, "lowest": lowest, "highest": highest}
+    if name != "decision_threshold":
+        values["option"] = name
+    facts = Facts(severity=WARNING, values=values)
+    return apply(CUT_RULES, "", {"threshold_beyond_scores"}, [facts])[0]
+
 
 # Check of scores that must be probabilities, while rows and columns are still the user's.
 

@@ -25,7 +25,7 @@ from ...tallies.units import Facts as units_Facts
 from ...tallies.units import Scored, Units, best_labels, outcomes_of, scored_by_rank
 from ..encoding import Workers, truth_of_labels
 from ..rules import counted, out_of_step, renamed
-from ..scores import check_probabilities, limits_of
+from ..scores import CUT_RULES, beyond_scores, check_probabilities, limits_of
 from ..scores import notes_of as scores_notes_of
 from .dialects import Settings
 from .encode import Batch, Rows, encode_batch, without_repeats
@@ -273,29 +273,6 @@ def cut_of(labels: Labels, only: int, settings: Settings) -> float:
     return float(np.broadcast_to(decision_of(settings, labels), len(labels))[only])
 
 
-def _describe_cut(facts: Facts) -> str:
-    low, high, at = (facts.values.get(name, 0.0) for name in ("lowest", "highest", "threshold"))
-    if "threshold" not in facts.values:
-        return (
-            "scores are outside [0, 1] and cut at 0.5: for logits"
-            f" write {option('decision_threshold', 0)}, for percent"
-            f" {option('decision_threshold', 50)}, for scores up to 255"
-            f" {option('decision_threshold', 127.5)}."
-        )
-    percent = 1 < at <= 100 and low >= 0 and high <= 1
-    tip = f" For a percentage write {option('decision_threshold', at / 100)}." if percent else ""
-    return (
-        f"{option('decision_threshold', at)} is beyond the scores, which run from {low:g} to"
-        f" {high:g}: {'no' if at > high else 'every'} label is predicted.{tip}"
-    )
-
-
-CUT_RULES: tuple[Rule[list[Facts]], ...] = tuple(
-    Rule(code, {code}, iter, _describe_cut) for code in ("cut_logits", "threshold_beyond_scores")
-)
-"""Rules for notes on a default threshold, and on one outside [0, 1]."""
-
-
 def cut_notes(
     blocks: Iterable[tuple[Units, Scored | None]],
     labels: Labels,
@@ -321,7 +298,7 @@ def cut_notes(
             return []
         else:
             at = cut_of(labels, scored.only, settings)
-        default = at == 0.5 and not scored.several
+        default = at == 0.5
         if not default and 0 <= at <= 1:
             return []
         for part in scored.parts:
@@ -332,9 +309,24 @@ def cut_notes(
         facts = Facts(severity=severity, values=values)
         return apply(CUT_RULES, "", {"cut_logits"}, [facts])[0]
     if not default and low <= high and not low < at <= high:
-        facts = Facts(severity=WARNING, values={"threshold": at, **values})
-        return apply(CUT_RULES, "", {"threshold_beyond_scores"}, [facts])[0]
+        return beyond_scores("decision_threshold", at, **values)
     return []
+
+
+def curve_notes(
+    blocks: Iterable[tuple[Units, Scored | None]], settings: Settings, needs: frozenset[str]
+) -> list[Note]:
+    """Return a warning on thresholds of curves that are all beyond the scores."""
+    at = min(settings.score_thresholds, default=0.0)
+    if at <= 1 or not needs & {"scores", "details"}:
+        return []
+    low, high = np.inf, -np.inf
+    for _, scored in blocks:
+        for part in scored.parts if scored is not None and scored.ranked else ():
+            low, high = part.min(initial=low), part.max(initial=high)
+    if not low <= high <= 1:
+        return []
+    return beyond_scores("score_thresholds", at, float(low), float(high))
 
 
 def note_thresholds(
@@ -533,6 +525,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         _note_decisions(frames, batch.rows)
     units, scored = matched(batch, settings, needs, frames)
     frames.notes += cut_notes([(units, scored)], batch.labels, settings, needs)
+    frames.notes += curve_notes([(units, scored)], settings, needs)
     if "hard" in needs:
         one = batch.hard is None and not settings.multilabel
         of = None if scored is None else scored.labels
@@ -602,6 +595,7 @@ def merged_notes(tallies: Tallies, settings: Settings, needs: frozenset[str]) ->
         return ((part.rows.units, part.rows.wide) for part in parts)
 
     notes = cut_notes(blocks(), labels, settings, needs) + confidence_notes(blocks(), labels)
+    notes += curve_notes(blocks(), settings, needs)
     if parts is None:
         return notes + weightless_notes(tallies.units, labels, datums)
     if tallies.units.weight is None:

@@ -50,6 +50,7 @@ from ..encoding import (
     row_numbers,
 )
 from ..rules import overlap_warning
+from ..scores import beyond_scores
 from .dialects import COCO_AREAS, DetectionRules, Difficulty
 from .layers import Region, Shapes
 from .preparing import compared
@@ -636,13 +637,16 @@ def keep_rows(
         frames.notes.append(note_of(kind, n, words, before=f"{side.replace('_', ' ')}: "))
 
 
-def _note_scores(frames: Frames, score: pl.Series, datum: Array) -> None:
+def _note_scores(frames: Frames, score: pl.Series, datum: Array, settings: Settings) -> None:
     """Add notes on scores that are not probabilities, and on those that rank nothing.
 
     Default thresholds are in [0, 1]; rows of one score are ranked by their order.
     """
     if len(score):
         low, high = float(score.min()), float(score.max())  # type: ignore[arg-type]
+        at = min(settings.score_thresholds, default=0.0)
+        if at > 1 >= high:
+            frames.notes += beyond_scores("score_thresholds", at, low, high)
         n = int((score == high).sum())
         if n >= _LEAST_TIED and n > _TIED * len(score):
             words = "row", "rows", "of one score, the highest: the AP depends on the order of rows"
@@ -841,7 +845,7 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     shapes = compared(frames, datums, labels, codes, settings, threads) or (None, None)
     ground_truths = frames.ground_truths
     score = pop_column(frames.predictions, "score")
-    _note_scores(frames, score, p_datum)
+    _note_scores(frames, score, p_datum, settings)
     crowd, ignore = (
         ground_truths[name].cast(pl.Boolean).to_numpy()
         if name in ground_truths.columns
