@@ -350,8 +350,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         seed: Seed of the resamples; 0. E.g. 1
         cluster: Column of the clusters to resample, as the video of a frame; single datums. E.g.
             video
-        method: Kind of interval: percentile, recentred, normal, bca, jackknife, wilson, logit, log
-            or delong; by metric. E.g. bca
+        method: Kind of interval (percentile, recentred, normal, bca, jackknife, wilson, logit, log
+            or delong); by metric. E.g. bca
         threads: Threads; all cores unless given. E.g. 2
         memory_limit: Memory limit: bytes or '2GB'; a share of free memory unless given. Larger
             inputs use files. E.g. 2GB

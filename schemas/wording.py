@@ -136,8 +136,8 @@ def _shell(name: str, *value: Any) -> str:
         pairs = [f"{key}={_piece(item)}" for key, item in argument.items() if key != "..."]
         return " ".join(f"{flag} {_quoted(pair)}" for pair in pairs)
     if isinstance(argument, list):
-        return f"{flag} {_quoted(','.join(map(str, argument)))}"
-    return f"{flag} {_quoted(str(argument))}"
+        return f"{flag} {_quoted(','.join(map(_word, argument)))}"
+    return f"{flag} {_quoted(_word(argument))}"
 
 
 def _quoted(text: str) -> str:
@@ -147,4 +147,10 @@ def _quoted(text: str) -> str:
 
 
 def _piece(item: Any) -> str:
-    return ":".join(map(str, item)) if isinstance(item, list) else str(item)
+    return ":".join(map(_word, item)) if isinstance(item, list) else _word(item)
+
+
+def _word(item: Any) -> str:
+    """Return a value as users type it: 2 for 2.0."""
+    whole = isinstance(item, float) and item.is_integer() and abs(item) < 1e15
+    return str(int(item) if whole else item)

@@ -140,7 +140,7 @@ def plugins() -> None:
 @click.option(
     "--executor",
     metavar="NAME",
-    help="Executor: threads (default), processes, dask, ray, or that of a plugin.",
+    help="Executor (threads, processes, dask, ray, or that of a plugin); threads.",
 )
 @click.option("--address", metavar="URL", help="Scheduler of --executor dask; a local one if none.")
 @click.option("--strict", "warned", is_flag=True, help="Exit with 1 if there is a warning.")
