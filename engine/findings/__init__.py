@@ -66,11 +66,14 @@ def _table(result: FindingResult) -> Table:
     return table_of(result._table_rows(), result._columns())
 
 
+_LONGEST = 100  # characters of a cell per line
+
+
 def as_text(finding: FindingResult, notes: Sequence[str]) -> str:
     """Format a finding for the prompt and the shell."""
     lines = [finding._heading()]
     if len(finding):
-        lines += ["", *(f"  {line}" for line in aligned(_table(finding)))]
+        lines += ["", *(f"  {line}" for line in aligned(_table(finding), longest=_LONGEST))]
     note_lines = [f"note: {plain(note)}" for note in notes]
     return "\n".join([*lines, *([""] if note_lines else []), *note_lines])
 

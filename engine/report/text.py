@@ -7,7 +7,8 @@ import io
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import takewhile
+from itertools import takewhile, zip_longest
+from textwrap import TextWrapper
 from typing import IO, Any, TextIO, cast
 
 import polars as pl
@@ -192,18 +193,26 @@ def table_of(
     return Table([*columns], rows)
 
 
-def aligned(table: Table, width: int | None = None, least: Collection[str] = ()) -> list[str]:
+def aligned(
+    table: Table, width: int | None = None, least: Collection[str] = (), longest: int | None = None
+) -> list[str]:
     """Lay out a table as lines, numbers to the right.
 
     Args:
         width: characters per line; None for unlimited.
         least: titles of columns to hide, one after another, if the table is too wide.
+        longest: characters of a cell per line; None for unlimited.
     """
     columns = [
         [column.title, *(cell.text + "*" * (cell.state == BEST) for cell in cells)]
         for column, *cells in zip(table.columns, *table.rows, strict=True)
     ]
-    widths = [max(map(len, column)) for column in columns]
+    rows = [*zip(*columns, strict=True)]
+    if longest is not None:
+        wrap = TextWrapper(longest, break_long_words=False, break_on_hyphens=False).wrap
+        wrapped = ([wrap(cell) or [""] for cell in row] for row in rows)
+        rows = [line for row in wrapped for line in zip_longest(*row, fillvalue="")]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     places, gone = [*range(len(columns))], []
     for place in [i for title in least if (i := table.place(title)) is not None]:
         if width is not None and sum(widths[i] + 2 for i in places) > width:
@@ -212,7 +221,7 @@ def aligned(table: Table, width: int | None = None, least: Collection[str] = ())
     right = [column.kind == NUMBER for column in table.columns]
     lines = [
         "  ".join(row[i].rjust(widths[i]) if right[i] else row[i].ljust(widths[i]) for i in places)
-        for row in zip(*columns, strict=True)
+        for row in rows
     ]
     lines += [f"not shown: {', '.join(gone)}"] if gone else []
     return [line.rstrip() for line in lines]

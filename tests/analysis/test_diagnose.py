@@ -77,6 +77,13 @@ def test_command():
     assert rows.output.startswith("finding,share,n,more")
 
 
+def test_long_findings_are_wrapped():
+    percent = pl.DataFrame({"actual": [0, 1] * 20, "score": np.linspace(5, 95, 40)})
+    result = ee.diagnose(percent)
+    table = repr(result).partition("note:")[0].splitlines()
+    assert max(map(len, table)) < 140 < max(map(len, result.frame["finding"]))
+
+
 def test_skipped_searches_are_noted():
     """Scores that are no probabilities judge no label; the other searches still run."""
     table = pl.DataFrame(
