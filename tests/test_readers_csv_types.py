@@ -57,6 +57,15 @@ def test_names_and_long_integers(tmp_path: Path, values: list[str], dtype: type)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is counted in kilobytes on Linux")
+@pytest.mark.parametrize("numbers", [("01", "1.0"), ("007", "2")])
+def test_numbers_with_leading_zeros(tmp_path: Path, numbers: tuple[str, str]) -> None:
+    file = tmp_path / "numbers.csv"
+    file.write_text("datum_id,prediction,target\n" + "a,{},0\nb,{},0\n".format(*numbers))
+    card = ee.score(str(file), task="regression", metrics=["MAE"])
+    assert card.value("MAE") == sum(map(float, numbers)) / 2
+    assert card.notes == ()
+
+
 def test_a_compressed_file_is_not_loaded_to_infer_its_types(tmp_path: Path) -> None:
     """For 150 MB compressed to 600 kB, types are inferred in the memory of a few batches."""
     path = tmp_path / "a.csv.gz"

@@ -74,6 +74,16 @@ def test_the_place_is_named(
         ee.score(str(tmp_path / name), TRUTHS, task="classification")
 
 
+@pytest.mark.parametrize(
+    ("line", "code"), [(HEAD, "header_repeated"), (b"# a comment\n", "comment_lines")]
+)
+def test_the_file_of_a_glob_is_named(tmp_path: Path, line: bytes, code: str) -> None:
+    for i in range(3):
+        (tmp_path / f"{i}.csv").write_bytes(HEAD + b"1,a,1\n" + line * (i == 1) + b"2,b,1\n")
+    with refused(code, file=str(tmp_path / "1.csv")):
+        ee.score(str(tmp_path / "*.csv"), TRUTHS, task="classification")
+
+
 def test_an_array_in_json_lines_is_named(tmp_path: Path) -> None:
     (tmp_path / "array.jsonl").write_bytes(b"[\n" + ROW[:-1] + b"\n]")
     with refused("file_malformed", line=1, match=r"called \.json"):

@@ -222,10 +222,12 @@ def reread(side: Side) -> bool:
             changed = True
             continue
         texts = numbers_in(source.frame, name) if schema.get(name) == pl.String else None
-        if texts is None or not texts.missing or texts.bad:
-            continue
+        if texts is None or texts.bad or not (texts.missing or source.text):
+            continue  # in a CSV all texts are numbers if some have leading zeros
         source.frame = source.frame.with_columns(number_of(name).alias(name))
-        schema[name] = pl.Float64()
+        schema[name], changed = pl.Float64(), True
+        if not texts.missing:
+            continue
         source.missing[column] = texts.marks
         rows = ", ".join(f"{row:,}" for row in texts.rows)
         message = (
@@ -233,7 +235,6 @@ def reread(side: Side) -> bool:
             f" ({listing(texts.marks)}) read as missing, first rows (from 0): {rows}."
         )
         source.notes += (Note("texts_missing", message, texts.missing),)
-        changed = True
     return changed
 
 

@@ -14,7 +14,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -84,7 +84,11 @@ def scan_csv(
             include_file_paths=path,
         )
 
-    dtypes, blank, full = _dtypes(scan({}), paths[0], sizes)
+    def file_of(row: pl.Expr) -> str:
+        found = scan({}, "file of a row").filter(row).select("file of a row").head(1)
+        return str(found.collect(engine="streaming").item())
+
+    dtypes, blank, full = _dtypes(scan({}), paths[0], file_of, sizes)
     frame = scan(dtypes, path)
     if not blank or (len(dtypes) == 2 and not remote and _has_unquoted_separators(paths)):
         return frame
@@ -163,12 +167,17 @@ def _has_unquoted_separators(paths: list[str]) -> bool:
 
 
 def _dtypes(
-    texts: pl.LazyFrame, path: str, sizes: dict[str, MemorySize] | None = None
+    texts: pl.LazyFrame,
+    path: str,
+    file_of: Callable[[pl.Expr], str],
+    sizes: dict[str, MemorySize] | None = None,
 ) -> tuple[dict[str, pl.DataType], int, list[str]]:
     """Infer the type of every column from all of its values, and count blank lines.
 
     Args:
         texts: the table, all columns strings; nulls are ignored.
+        path: the first file.
+        file_of: returns the file of the first row that satisfies a condition.
 
     Returns:
         Types; number of rows without any value; columns of which one has a value in other rows.
@@ -213,16 +222,19 @@ def _dtypes(
     kinds, lengths = row[: len(names)], row[len(names) : 2 * len(names)]
     blank, comments, other, headers, *nulls = row[2 * len(names) :] or (0, 0, 0, 0)
     if headers:
+        path = file_of(header)
         raise ReadError(
             f"{path}: {count_of(headers, 'row repeats', 'rows repeat')} the header, as in files"
             " that were joined. Remove such rows, e.g. awk 'NR == 1 {h = $0} NR == 1 || $0 != h'"
             " OLD > NEW, or give the files that were joined.",
             code="header_repeated",
             count=headers,
+            file=path,
         )
     if comments and not other:
         raise _comments(
-            path, f"{count_of(comments, 'line is a comment', 'lines are comments')} (#)"
+            file_of(prose & rest_null),
+            f"{count_of(comments, 'line is a comment', 'lines are comments')} (#)",
         )
     if sizes is not None:
         long_texts = ((name, n) for name, n in zip(names, lengths, strict=True) if n and n > LONG)
