@@ -20,8 +20,10 @@ from .ingest.dtypes import within
 from .ingest.files import Source
 from .ingest.geometry import needed_fields
 from .ingest.problems import Note, listing
+from .ingest.relabel import classes_of
 from .ingest.sources.objects import FORMAT as LABEL_MAPS
 from .ingest.sources.objects import detached, empty_images, name_of, refuse_uneven
+from .ingest.sources.table_formats import Names
 from .ingest.sources.tables import open_source
 from .ingest.values import differing_indexes, open_datums, paired_values, value_pair
 from .outofcore.memory import BASE, bytes_of_limit
@@ -373,6 +375,7 @@ class Collector:
         self._batches = Batches(room, self.options.scratch)
         self._forms: dict[str, Form] = {}
         self._notes: dict[str, Note] = {}
+        self._classes: dict[str, dict[str, Names]] = {}
         self._rows = 0
 
     def __len__(self) -> int:
@@ -386,7 +389,7 @@ class Collector:
     def reset(self) -> None:
         """Forget all batches."""
         self._batches.clear()
-        self._forms, self._notes, self._rows = {}, {}, 0
+        self._forms, self._notes, self._classes, self._rows = {}, {}, {}, 0
 
     def add(self, predictions: Any, ground_truths: Any = None, *, ids: Any = None) -> None:
         """Add a batch.
@@ -427,15 +430,33 @@ class Collector:
                     side=role,
                 )
         tables = {role: _collected(one) for role, one in sources.items()}
+        classes = {role: classes_of(one) for role, one in sources.items() if tables[role].height}
+        self._same_classes(classes)
         numbered = {one.places for one in sources.values()} - {None}
         datums = numbered.pop() or 0 if numbered else 0
         tables |= self._named(ids, datums if any(one.numbered for one in forms.values()) else None)
         csv = [role for role, one in sources.items() if one.text]
         self._batches.append(tables, datums=datums, own=_own(forms), text=csv)
         self._forms |= forms
+        self._classes |= classes
         self._rows += tables[next(iter(forms))].height
         for one in sources.values():
             self._notes = {note.kind: note for note in one.notes} | self._notes
+
+    def _same_classes(self, classes: Mapping[str, dict[str, Names]]) -> None:
+        """Refuse names of classes in another order than those of earlier batches."""
+        for role, names in classes.items():
+            before = self._classes.get(role, names)
+            differing = [one for one in names | before if names.get(one) != before.get(one)]
+            if differing:
+                raise InputError(
+                    f"column {differing[0]!r}: classes have other names, or another order, than in"
+                    " earlier batches. Give every batch the same names of classes, or the names"
+                    " themselves in place of numbers.",
+                    code="batches_differ",
+                    side=role,
+                    column=differing[0],
+                )
 
     def _opened(self, predictions: Any, ground_truths: Any) -> dict[str, Source]:
         """A batch's tables by role, with the datums and labels that came along."""
@@ -551,11 +572,13 @@ class Collector:
                     code="collectors_differ",
                     value="ids",
                 )
+            self._same_classes(other._classes)
             forms = self._forms | other._forms
             csv = [role for role, form in forms.items() if form.format == "csv"]
             self._batches.extend(other._batches, _own(forms), csv)
             self._forms = forms
             self._notes = other._notes | self._notes
+            self._classes |= other._classes
             self._rows += other._rows
         return self
 
@@ -565,7 +588,7 @@ class Collector:
         merged = object.__new__(type(self))
         merged.__dict__.update(self.__dict__)
         merged._batches = Batches(*self._batches.limits)
-        merged._forms, merged._notes, merged._rows = {}, {}, 0
+        merged._forms, merged._notes, merged._classes, merged._rows = {}, {}, {}, 0
         return merged.merge(self, other)
 
     def score(
@@ -654,6 +677,7 @@ class Collector:
                 frame = rows.with_columns(unpacked(rows["raster"])).lazy()
             message = f"{form.format} of {len(self):,} datums in batches"
             sources[role] = Source(frame, message, form.format, notes=notes)
+            sources[role].classes = self._classes.get(role)
             notes = ()
             if form.numbered:
                 every = pl.int_range(self._batches.datums, dtype=pl.Int64)

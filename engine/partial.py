@@ -21,6 +21,7 @@ from .evaluation import planner
 from .executors import Threads
 from .ingest import both_sides
 from .ingest.collecting import Prepared, collect, named_problems
+from .ingest.dtypes import within
 from .ingest.files import Source
 from .ingest.frames import Part, assemble
 from .ingest.ids import ALL
@@ -28,7 +29,7 @@ from .ingest.opening import Tables, open_inputs
 from .ingest.preparing import early_notes, prepare, rewritten
 from .ingest.problems import Note, refuse
 from .ingest.recognise import Finder, Side
-from .ingest.relabel import read_label_map
+from .ingest.relabel import classes_in, name_of_class, read_label_map
 from .ingest.sources.objects import detached, name_of
 from .metrics import is_open
 from .metrics import own as own_metrics
@@ -729,8 +730,8 @@ def _as_planned(
 ) -> pl.LazyFrame:
     """Return the planned columns in their types.
 
-    An empty part may have other types, since a table without rows often has none. Integers of CSV
-    files are read as strings if the plan has strings.
+    An empty part may have other types, since a table without rows often has none. If the plan has
+    strings, integers of CSV files are read as strings, and numbers of classes by their names.
     """
     frame = source.frame
     empty = frame.head(1).collect().is_empty()
@@ -749,6 +750,11 @@ def _as_planned(
             " or drop it from the part.",
             column=unplanned[0],
         )
+    for name, dtype in planned.items():
+        own, numbered = schema[name], within(schema[name])[1].is_integer()
+        if numbered and within(dtype)[1] == pl.String and (names := classes_in(source, name)):
+            frame = frame.with_columns(name_of_class(name, own, names))
+            schema = {**schema, name: dtype}
     for name, dtype in planned.items():
         from_text = source.text and schema[name].is_integer() and dtype == pl.String
         if not from_text and not _fits(schema[name], dtype):

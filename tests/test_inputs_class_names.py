@@ -212,3 +212,58 @@ def test_columns_of_data_sets_with_names_in_two_orders() -> None:
         assert sorted(card.labels["label_value"]) == ["cat", "dog", "eel"]
     numbers = ee.score([NAMES[1].index(word) for word in guess], theirs, metrics=metrics)
     assert (numbers.value("Accuracy"), sorted(numbers.labels["label_value"])) == (0.8, [0, 1, 2])
+
+
+class TestDoors:
+    """Batches, parts and several files."""
+
+    OURS, THEIRS = side(NAMES[0], WORDS), side(NAMES[1], WORDS)
+
+    def test_batches(self) -> None:
+        collector = ee.Collector(metrics=["Accuracy"])
+        for first in (0, 2):
+            collector.add(self.OURS.slice(first, 2), self.THEIRS.slice(first, 2))
+        collector.add(pl.DataFrame(schema={"datum_id": pl.Int64, "label_value": pl.Int64}),
+                      self.THEIRS.slice(4, 0))  # fmt: skip
+        assert collector.score().value("Accuracy") == 1.0
+        for other in (side(NAMES[1], WORDS), pl.DataFrame(self.OURS)):
+            with refused("batches_differ", side="predictions", column="label_value"):
+                collector.add(other, self.THEIRS)
+        more = ee.Collector(metrics=["Accuracy"])
+        more.add(side(NAMES[1], WORDS), self.THEIRS)
+        with refused("batches_differ", column="label_value"):
+            more.merge(collector)
+        again = ee.Collector(metrics=["Accuracy"])
+        again.add(self.OURS.slice(4), self.THEIRS.slice(4))
+        assert (collector + again).score(metrics=["Accuracy"]).value("Accuracy") == 1.0
+
+    def test_parts(self) -> None:
+        parts = [
+            ee.tally(self.OURS.slice(first, many), self.THEIRS.slice(first, many),
+                     metrics=["Accuracy"])
+            for first, many in ((0, 2), (2, 3))
+        ]  # fmt: skip
+        assert ee.merge(parts).summarise().value("Accuracy") == 1.0
+
+    @pytest.mark.parametrize("form", ["parquet", "ipc"])
+    def test_files_in_other_orders_are_refused(self, form: str, tmp_path: Path) -> None:
+        paths = [
+            written(table, tmp_path / name, form)
+            for name, table in (("a", self.OURS.slice(0, 2)), ("b", self.THEIRS.slice(2)))
+        ]
+        for truth in (self.THEIRS, pl.DataFrame({"datum_id": range(5), "label_value": WORDS})):
+            with refused("files_differ", ee.ReadError, column="label_value"):
+                ee.score(paths, truth, metrics=["Accuracy"])
+        same = [written(self.OURS.slice(2), tmp_path / "c", form), paths[0]]
+        assert ee.score(same, self.THEIRS, metrics=["Accuracy"]).value("Accuracy") == 1.0
+
+    def test_tags(self) -> None:
+        names = {"actual": ["O", "B-PER", "I-PER"], "predicted": ["O", "I-PER", "B-PER"]}
+        features = {
+            column: {"feature": {"names": of, "_type": "ClassLabel"}, "_type": "Sequence"}
+            for column, of in names.items()
+        }
+        rows = pa.table({"actual": [[1, 2, 0]] * 3, "predicted": [[2, 1, 0]] * 3})
+        info = {"huggingface": json.dumps({"info": {"features": features}})}
+        card = ee.score(rows.replace_schema_metadata(info), task="spans", metrics=["F1"])
+        assert card.value("F1", label_value="PER") == 1.0

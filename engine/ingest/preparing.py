@@ -43,7 +43,7 @@ from .annotations.format import FIRST
 from .both_sides import LABEL_COLUMNS
 from .collecting import Prepared
 from .dtypes import TEXTS as TEXT_DTYPES
-from .dtypes import canonical_dtype, inferred_note, instants, marked_numbers, reread
+from .dtypes import canonical_dtype, element, inferred_note, instants, marked_numbers, reread
 from .files import Source, refuse_expanding
 from .geometry import (
     BOX_NAMES,
@@ -58,7 +58,7 @@ from .infer import check_columns, headless, like_data, one_way, point_out_swap, 
 from .opening import Inputs
 from .problems import DatumNouns, Note, Problem, count_of, listing, note_of, refuse
 from .recognise import TEXTS, Finder, Naming, Side, contract
-from .relabel import named_classes
+from .relabel import classes_in, name_of_class, named_classes
 from .rules import columns, values
 from .shapes import maybe_scores
 from .slices import SlicePlan, plan_slices, split
@@ -814,6 +814,15 @@ def rewritten(
     if any(map(attrgetter("tags"), by_role.values())):  # most calls enter no more code
         from .sources.tags import with_spans
 
+        for role, source in inputs.sources.items():
+            for column, dtype in inputs.schemas[role].items():
+                if dtype == pl.List and element(dtype).is_integer():
+                    names = classes_in(source, column) or ()
+                    if "O" in names:  # numbers of tags
+                        source.frame = source.frame.with_columns(
+                            name_of_class(column, dtype, names)
+                        )
+                        inputs.schemas[role][column] = pl.List(pl.String())
         inputs, options = with_spans(inputs, by_role, options)
     if REGION_TABLE in by_role and GROUND_TRUTHS in inputs.sources:
         inputs = with_regions(inputs, by_role, options, always=of_part)

@@ -498,14 +498,42 @@ _HEAD = 1 << 20  # bytes of an Arrow file in which its schema is looked for
 
 
 def classes_of(source: Source) -> dict[str, Names]:
-    """Names that a source brought along, or that its first file has."""
+    """Names that a source brought along, or that its files have; empty where files differ."""
     if source.classes is None:
         source.classes = {}
-        if source.files and source.format == "parquet":
-            source.classes = of_schema(pl.read_parquet_metadata(source.files[0]))
-        elif source.files and source.format in ("ipc", "ipc_stream"):
-            source.classes = _of_arrow(source.files[0], stream=source.format == "ipc_stream")
+        files = source.files if source.format in ("parquet", "ipc", "ipc_stream") else ()
+        for file in files:
+            names = _of_file(file, source.format)
+            source.classes = source.classes or names
+            if not source.classes:
+                break
+            merged = source.classes.items()
+            source.classes = {one: of if names.get(one) == of else () for one, of in merged}
     return source.classes
+
+
+def classes_in(source: Source, column: str) -> Names | None:
+    """Names of the classes of a column of numbers; None without names.
+
+    Raises:
+        ReadError: files of the source have other names, or another order.
+    """
+    names = classes_of(source).get(column)
+    if names == ():
+        raise ReadError(
+            f"{source.description}: the files have other names of classes in column {column!r}, or"
+            " another order, so that their numbers mean different classes. Write the names in"
+            " place of the numbers.",
+            code="files_differ",
+            column=column,
+        )
+    return names
+
+
+def _of_file(file: str, form: str) -> dict[str, Names]:
+    if form == "parquet":
+        return of_schema(pl.read_parquet_metadata(file))
+    return _of_arrow(file, stream=form == "ipc_stream")
 
 
 def _of_arrow(file: str, *, stream: bool) -> dict[str, Names]:
@@ -519,6 +547,15 @@ def _of_arrow(file: str, *, stream: bool) -> dict[str, Names]:
     with pa.memory_map(file) as mapped:
         schema = (pa.ipc.open_stream if stream else pa.ipc.open_file)(mapped).schema
     return of_schema(schema.metadata)
+
+
+def name_of_class(column: str, dtype: pl.DataType, names: Names) -> pl.Expr:
+    """A column of class numbers, or lists of them, as names."""
+    nested = isinstance(dtype, pl.List)
+    value = pl.element() if nested else pl.col(column)
+    places = list(range(len(names)))
+    value = value.replace_strict(places, list(names), default=None, return_dtype=pl.String)
+    return (pl.col(column).list.eval(value) if nested else value).alias(column)
 
 
 def named_classes(sides: Mapping[str, Side]) -> set[str]:
@@ -545,19 +582,14 @@ def named_classes(sides: Mapping[str, Side]) -> set[str]:
                 texts |= inner in (pl.String, pl.Categorical, pl.Enum)
                 numbers += [(role, mine, dtype)] * inner.is_integer()
     for role, mine, dtype in numbers if columns > 1 else ():
-        if names := classes_of(sides[role].source).get(mine):
+        if names := classes_in(sides[role].source, mine):
             named.append((role, mine, dtype, names))
     if not named or not (texts or len(set(map(itemgetter(3), named))) > 1):
         return set()
     for role, mine, dtype, names in named:
-        source, places = sides[role].source, list(range(len(names)))
-        nested = isinstance(dtype, pl.List)
-        value = pl.element() if nested else pl.col(mine)
-        value = value.replace_strict(places, list(names), default=None, return_dtype=pl.String)
-        source.frame = source.frame.with_columns(
-            (pl.col(mine).list.eval(value) if nested else value).alias(mine)
-        )
-        sides[role].schema[mine] = pl.List(pl.String()) if nested else pl.String()
+        source = sides[role].source
+        source.frame = source.frame.with_columns(name_of_class(mine, dtype, names))
+        sides[role].schema[mine] = pl.List(pl.String()) if dtype == pl.List else pl.String()
         message = (
             f"{role.replace('_', ' ')}: numbers in column {mine!r} are read by the names of classes"
             f" that the table carries: {listing(names)}."
