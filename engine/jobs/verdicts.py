@@ -915,10 +915,12 @@ def _digest(run: Tallied | None) -> str:
     truth = None if run is None else run.plan.does.truth
     if run is None or truth is None or run.tallies.datums.ids is None:
         return ""
+    if (codes := truth(run.tallies)) is None:
+        return ""
     datums = run.tallies.datums
     keys = draw_keys(datums.id, datums.slices, None)
     order = np.argsort(keys)
-    rows = np.stack([keys[order], np.asarray(truth(run.tallies), np.uint64)[order]])
+    rows = np.stack([keys[order], np.asarray(codes, np.uint64)[order]])
     return hashlib.sha256(rows.tobytes()).hexdigest()[:16]
 
 

@@ -224,9 +224,10 @@ def _of_all(runs: Mapping[str, Tallied], common: bool) -> ComparedDatums:
 def _without_truth(run: Tallied) -> Array:
     """Return the datums without a ground truth, bool [n_datums]; False if unknown."""
     truth = run.plan.does.truth
-    if truth is None:
+    codes = None if truth is None else truth(run.tallies)
+    if codes is None:
         return np.zeros(len(run.tallies.datums), bool)
-    return np.asarray(truth(run.tallies) == 0)
+    return np.asarray(codes == 0)
 
 
 def identical(first: Any, second: Any, codes: tuple[Array, Array] | None = None) -> bool:

@@ -411,3 +411,29 @@ def test_concurrent_nights_are_all_counted(night: Night, tmp_path: Path) -> None
     assert single_verdict(night(4)).n == 300  # as if both ran at the same time
     (tmp_path / "elsewhere").rename(tmp_path / "runs/3")
     assert single_verdict(night(5)).n == 500
+
+
+@pytest.mark.parametrize("metric", ["MRR", "ROUGE1"])
+def test_ground_truths_without_a_digest(night: Night, tmp_path: Path, metric: str) -> None:
+    """Two tables of documents or texts: their tallies do not have the ground truths."""
+    name = "doc_id" if metric == "MRR" else "text"
+    (tmp_path / "tables").mkdir()
+    for date in (1, 2):
+        ids = [f"{date}-{i}" for i in range(60)]
+        values = [f"a{i % 5}" for i in range(60)]
+        truth = pl.DataFrame({"query_id" if metric == "MRR" else "datum_id": ids, name: values})
+        right = [value if i % 4 else "b" for i, value in enumerate(values)]
+        found = truth.with_columns(pl.Series(name, right), score=1.0)
+        found.write_parquet(tmp_path / f"tables/{date}.parquet")
+        truth.write_parquet(tmp_path / f"tables/{date}-truth.parquet")
+    pairs = [
+        ('metrics = ["Accuracy", "F1"]', f'metrics = ["{metric}"]\nbaseline = "last"'),
+        (
+            '"Accuracy >= 0.8 always"',
+            f'"{metric} >= 0.3 always", "{metric} >= baseline - 1 surely"',
+        ),
+        ('{date}.parquet"', '{date}.parquet"\nground_truths = "tables/{date}-truth.parquet"'),
+    ]
+    night(1, *pairs)
+    result = night(2, *pairs)
+    assert [(gate.status, gate.n) for gate in result.verdicts] == [("passed", 120), ("passed", 60)]
