@@ -1027,7 +1027,8 @@ def _same_metrics(runs: Mapping[str, Tallied], options: Options) -> dict[str, Ta
     )
     if options.metrics is not None:
         first = next(iter(runs.values()))
-        plan = planner.make_plan(options, first.plan.task)
+        named = options.replace(dialect=first.plan.dialect.name)
+        plan = planner.make_plan(named, first.plan.task)
         requested = [metric.name for metric in plan.metrics]
         for run in runs.values():  # skip requested metrics that its tables do not support
             planned = planner.make_plan(run.plan.options, run.plan.task).metrics

@@ -135,7 +135,7 @@ def make_plan(options: Options, task: str) -> Plan:
             or (registry.is_open(task) and name not in own.references())
         ]
         options = msgspec.structs.replace(options, metrics=tuple(names) or None)
-    means = _means(options, task, dialect) if dialect.means else ()
+    means = means_of(options, task, dialect) if dialect.means else ()
     if "iou_thresholds_to_return" in registry.of_any(task, "params"):
         options = _split_threshold(options, task, dialect)
     plain = options
@@ -163,7 +163,7 @@ def make_plan(options: Options, task: str) -> Plan:
     return Plan(task, dialect, options, settings, metrics, cuts, _needs(metrics, dialect))
 
 
-def _means(options: Options, task: str, dialect: dialects.Dialect) -> tuple[str, ...]:
+def means_of(options: Options, task: str, dialect: dialects.Dialect) -> tuple[str, ...]:
     """Return the means that the dialect's tables call by the names of requested metrics."""
     means: list[str] = []
     for name in options.metrics or ():

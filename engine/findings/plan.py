@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Unpack
 
 import numpy as np
@@ -12,6 +12,7 @@ import polars as pl
 
 from ..comparing import compare
 from ..evaluation import summary
+from ..evaluation.planner import Plan, means_of
 from ..ingest.opening import Tables
 from ..ingest.problems import count_of
 from ..metrics import has, metric_of
@@ -70,7 +71,7 @@ class FoundPlan(FindingResult, eq=False):
         return [
             Column(name, NAME, "text")
             if rows.schema[name] == pl.String
-            else Column(name, form="count" if name in _SIZES[1:] else "number")
+            else Column(name, form="count" if rows.schema[name].is_integer() else "number")
             for name in rows.columns
         ]
 
@@ -190,7 +191,7 @@ def find_plan(
         rows = rows.with_columns(factor=(pl.col("now") / detect) ** 2)
         value = "difference"
     if is_scored(run) and chosen.metrics:
-        rows = _of_metrics(rows, card.task, chosen.metrics)
+        rows = _of_metrics(rows, tallied.plan, chosen)
     of_label = pl.when(pl.col("label_value").is_not_null()).then(pl.col("support"))
     frame = rows.filter(pl.col("slice").is_null(), pl.col(value).is_not_null()).with_columns(
         datums=pl.col("factor") * n,
@@ -227,18 +228,22 @@ def find_plan(
     return FoundPlan(frame, aim, n, messages=tuple(notes))
 
 
-def _of_metrics(rows: pl.DataFrame, task: str, requested: Sequence[str]) -> pl.DataFrame:
-    """Keep the rows of some metrics.
+def _of_metrics(rows: pl.DataFrame, plan: Plan, requested: Options) -> pl.DataFrame:
+    """Keep the rows of the requested metrics, and of the means that the dialect calls by them.
 
     Raises:
         OptionError: the run has no such metric.
     """
     available = rows["metric"].unique(maintain_order=True).to_list()
-    names = [metric_of(task, name).name if has(task, name) else name for name in requested]
+    names = [
+        metric_of(plan.task, name).name if has(plan.task, name) else name
+        for name in requested.metrics or ()
+    ]
     for name in names:
         if name not in available:
             raise unknown("metric of this run", name, available)
-    return rows.filter(pl.col("metric").is_in(names))
+    means = means_of(requested, plan.task, plan.dialect)
+    return rows.filter(pl.col("metric").is_in([*names, *means]))
 
 
 def _for_width(rows: pl.DataFrame, half_width: float, level: float) -> pl.Series:

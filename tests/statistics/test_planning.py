@@ -153,6 +153,28 @@ def test_saved_runs_are_planned_for_the_requested_metrics(tmp_path: Any) -> None
         ee.find_plan(tmp_path / "run", half_width=0.03, beta=2.0)
 
 
+def test_a_name_of_the_dialect_selects_its_means(tmp_path: Any) -> None:
+    """AP of COCO is a mean of labels; saved runs are compared and planned by it as tables are."""
+    rng = np.random.default_rng(0)
+    truth = pl.DataFrame(
+        {
+            "datum_id": np.arange(40) // 2,
+            "label_value": ["car", "van"] * 20,
+            **{name: rng.uniform(0, 50, 40) for name in ("xmin", "ymin")},
+        }
+    ).with_columns(xmax=pl.col("xmin") + 50, ymax=pl.col("ymin") + 50)
+    for run, shift in (("a", 20), ("b", 10)):
+        boxes = truth.with_columns(pl.col("xmin") + rng.uniform(0, shift, 40))
+        boxes = boxes.with_columns(score=pl.Series(rng.uniform(0.1, 0.9, 40)))
+        ee.score(boxes, truth, dialect="coco").save(tmp_path / run)
+    compared = ee.compare(tmp_path / "a", tmp_path / "b", metrics=["AP"], draws=50)
+    assert {"mAPAveragedOverIOUs", "AP"} <= {*compared.differences["metric"]}
+    assert "AP 0." in compared.verdict
+    plan = ee.find_plan(tmp_path / "a", metrics=["AP"], half_width=0.05, draws=50)
+    assert plan.frame.filter(metric="mAPAveragedOverIOUs", area="all").height == 1
+    assert " 100 " in str(plan)  # caps are whole numbers, and shown as such
+
+
 @pytest.mark.parametrize(
     ("asked", "refusal"),
     [
