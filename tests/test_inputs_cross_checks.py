@@ -273,6 +273,16 @@ def test_a_label_in_other_capitals_may_be_another_class() -> None:
     assert "labels_spelt_apart" not in {one.code for one in card.findings}
 
 
+def test_labels_in_other_capitals_on_both_sides_are_a_warning() -> None:
+    """Neither side has both spellings; a label with another name is reported as well."""
+    true = pl.Series(["billing", "technical", "account", "other"] * 15)
+    found = true.replace(["billing", "technical"], ["BILLING", "tech-support"])
+    findings = ee.score(pl.DataFrame({"y_true": true, "y_pred": found})).findings
+    warned = {one.code: one.message for one in findings if one.severity == "warning"}
+    assert {*warned} == {"labels_spelt_apart", "labels_one_sided"}
+    assert 'label_map={"tech-support": "technical"}' in warned["labels_one_sided"]
+
+
 def test_labels_with_blanks_next_to_the_plain_ones_are_noted() -> None:
     for name, other in (("cat ", "cat"), ("cat", "cat ")):
         mine = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": [name, "cat", "dog"]})

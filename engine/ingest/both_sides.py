@@ -56,8 +56,10 @@ def _spelling_notes(
         way += ", or normalise the columns, e.g. with .str.normalize('NFC') of Polars"
     notes = []
     few = same == equal and 2 * len(same) < theirs.n_unique()
-    maybe_classes = few and all(
-        _composed(a.strip()) != _composed(b.strip()) for a, b in same.items()
+    # Labels of which one side has both spellings may be two classes.
+    maybe_classes = few and not any(
+        _composed(a.strip()) == _composed(b.strip()) or (a in mine and b in theirs_only)
+        for a, b in same.items()
     )
     if same:
         notes.append(

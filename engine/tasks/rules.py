@@ -221,7 +221,10 @@ def _one_sided(pairs: Pairs) -> Iterator[Facts]:
     both = one_sided.filter("theirs")
     names = [pairs.values.gather(both[name]).cast(pl.String) for name in ("mine", "other")]
     spelt = [plain(a) == plain(b) for a, b in zip(*names, strict=True)]  # there is a note of those
-    both = both.filter(~pl.Series(spelt, dtype=pl.Boolean))
+    others = ~pl.col("mine").is_in(
+        both.filter(pl.Series(spelt, dtype=pl.Boolean))["mine"].implode()
+    )
+    one_sided, both = one_sided.filter(others), both.filter(others)
     rest = flagged.filter(~pl.col("ours"))
     n, of = int(both["len"].sum()), int(one_sided["len"].sum())
     if not n or not rest.height:
