@@ -260,3 +260,19 @@ class TestColumnsListed:
         assert ["guessed", "predictions"] in heads
         (unread,) = [line for line in lines if line.startswith("not read  predictions")]
         assert unread.endswith(": mood")
+
+
+@pytest.mark.parametrize(("frames", "warns"), [([0, 1, 2, 3], True), ([0, 0, 1, 1], False)])
+def test_boxes_of_several_frames_in_one_datum(frames: list[int], warns: bool) -> None:
+    truth = pl.DataFrame(
+        {
+            "datum_id": ["clip", "clip", "street", "street"],
+            "label_value": "car",
+            "Frame No": frames,
+            **{name: [1.0, 30.0, 1.0, 30.0] for name in ("xmin", "ymin")},
+            **{name: [20.0, 50.0, 20.0, 50.0] for name in ("xmax", "ymax")},
+        }
+    )
+    found = ee.score(truth.with_columns(score=0.5), truth).findings
+    named = [one.facts for one in found if one.code == "frames_unread"]
+    assert named == [{"count": 2, "of": 2, "columns": ["Frame No"]}] * warns

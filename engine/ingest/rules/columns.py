@@ -18,7 +18,7 @@ from evalengine.ingest.recognise import Naming, Side
 from evalengine.ingest.where import Condition
 from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS
 from evalengine.schemas.options import Options
-from evalengine.schemas.tables import RANK
+from evalengine.schemas.tables import FRAME, RANK
 from evalengine.schemas.wording import option
 
 from . import NOTE, PROBLEM, WARNING, Facts, Rule, rows_of, words
@@ -90,6 +90,9 @@ def evidence_of(ready: Prepared, options: Options) -> tuple[set[str], Columns | 
         ordered = {ours.table.datum, "score"} <= ours.naming.exprs.keys()
         if ordered and not names.isdisjoint((RANK.name, *RANK.aliases)):
             signals.add("score_and_rank")
+    elif task == "detection":
+        if not _FRAMES.isdisjoint(map(folded, unread)):
+            signals.add("frames")
     elif task == "agents":
         if not _INPUTS.isdisjoint(names | {*map(folded, theirs.schema)}):
             signals.add("input")
@@ -528,6 +531,39 @@ def _describe_arguments_of_one(facts: Facts) -> str:
     )
 
 
+_FRAMES = frozenset({FRAME.name, *FRAME.aliases})
+_FIRST_BOXES = 100_000
+
+
+def _several_frames(evidence: Columns) -> Iterator[Facts]:
+    """Columns of frames that are not read, if most datums have boxes of several frames."""
+    sides = evidence.ready.sides
+    for name in sides[PREDICTIONS].schema:
+        if name not in evidence.unread or folded(name) not in _FRAMES:
+            continue
+        counts = []
+        for role in (PREDICTIONS, GROUND_TRUTHS):
+            datum = sides[role].naming.exprs.get(sides[role].table.datum)
+            if datum is None:
+                return
+            rows = rows_of(evidence.ready, role).select(datum=datum, frame=pl.col(name))
+            rows = rows.drop_nulls().head(_FIRST_BOXES)
+            several = rows.group_by("datum").agg(pl.col("frame").n_unique() > 1)
+            counts.append(several.select(pl.col("frame").sum(), all=pl.len()).collect().row(0))
+        if all(2 * n > of for n, of in counts):
+            n, of = counts[0]
+            yield Facts(severity=WARNING, columns=(name,), count=n, of=of)
+
+
+def _describe_several_frames(facts: Facts) -> str:
+    (name,) = facts.columns
+    return (
+        f"boxes of {count_of(facts.count or 0, 'datum')} are of several frames, by column {name!r},"
+        " which is not read: boxes of different frames are matched. Give each frame a datum_id,"
+        f" such as 'clip_1/17'; to score tracks, write {option('task', 'tracking')}."
+    )
+
+
 _HIGHEST = 10  # grade that judgments usually have
 _GRADES = 6  # distinct whole numbers at most that judgments are
 
@@ -536,6 +572,7 @@ RULES: tuple[Rule[Columns], ...] = (
     Rule("mappings_swapped", {"unlabelled_sides"}, _exchanged, _describe_exchanged),
     Rule("relevance_unread", {"no_relevance"}, _without_relevance, _describe_without_relevance),
     Rule("scores_against_ranks", {"score_and_rank"}, _against_ranks, _describe_against_ranks),
+    Rule("frames_unread", {"frames"}, _several_frames, _describe_several_frames),
     Rule("arguments_unread", {"input"}, _inputs, _describe_inputs),
     Rule(
         "arguments_on_one_side", {"arguments_of_one"}, _arguments_of_one, _describe_arguments_of_one
