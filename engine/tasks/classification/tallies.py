@@ -525,6 +525,8 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         _note_decisions(frames, batch.rows)
     units, scored = matched(batch, settings, needs, frames)
     frames.notes += cut_notes([(units, scored)], batch.labels, settings, needs)
+    if "ranks" in needs and scored is not None:
+        _note_whole_lists(frames, len(scored) / max(1, len(units)), len(batch.labels), settings)
     frames.notes += curve_notes([(units, scored)], settings, needs)
     if "hard" in needs:
         one = batch.hard is None and not settings.multilabel
@@ -704,6 +706,22 @@ def _listed(
 def _units_of(rows: Rows, n_units: int) -> Array:
     """Unit of every row, int32 [n]."""
     return np.arange(n_units, dtype=np.int32) if rows.unit_codes is None else rows.unit_codes
+
+
+def _note_whole_lists(frames: Frames, scores: float, n_labels: int, settings: Settings) -> None:
+    """Add a note on cut-offs that reach the last of all labels.
+
+    Args:
+        scores: number of scores per unit; a single one ranks two labels.
+    """
+    whole = [k for k in settings.k if k is not None and k >= n_labels]
+    if whole and (scores == n_labels or (scores == 1 and n_labels == 2)):
+        message = (
+            f"{option('k', whole)}: each datum has scores of {n_labels} labels, so TopKAccuracy is"
+            " 1 there, whatever the scores."
+        )
+        facts = {"k": whole, "labels": n_labels}
+        frames.notes.append(Note("cut_offs_of_all_labels", message, facts=facts))
 
 
 def _note_other_labels(frames: Frames, others: Array, of: int) -> None:
