@@ -106,6 +106,30 @@ def test_only_predictions_require_their_truths() -> None:
     assert message.has("truths_missing", task="retrieval")
 
 
+def test_an_id_alone_is_no_table_of_predictions() -> None:
+    table = {"question_id": ["q"], "model_answer": ["a"], "gold_answers": [["a"]]}
+    assert refusal(table).has("task_unknown")
+    assert refusal({"question_id": ["q"]}).has("truths_missing", task="retrieval")
+
+
+def test_a_topic_next_to_a_question_is_not_the_query() -> None:
+    lists = {"retrieved_contexts": [["a b"], ["c d"]], "reference_contexts": [["a b"], ["x y"]]}
+    table = {"user_input": ["p", "q"], "topic": [None, "t"], **lists}
+    card = ee.score(pl.DataFrame(table), metrics=["MRR"], by="topic")
+    assert card.value("MRR", slice="topic", slice_value="t") == 0.0
+    assert card.per_datum["datum_id"].to_list() == [0, 1]
+    named = ee.score(pl.DataFrame({"topic": ["t", "u"], **lists}), metrics=["MRR"])
+    assert named.per_datum["datum_id"].to_list() == ["t", "u"]
+
+
+def test_rows_do_not_repeat_in_a_part_of_their_key() -> None:
+    tracks = {"sequence": ["v", "v"], "frame": [1, 1], "object": [1, 2], "xmin": [0.0, 5.0]}
+    table = pl.DataFrame(tracks).with_columns(ymin=0.0, xmax=9.0, ymax=9.0)
+    with pytest.raises(ee.InputError) as caught:
+        ee.score(table, table, task="tracking")
+    assert {problem.kind for problem in caught.value.problems} == {"column_missing"}
+
+
 def test_customer_segments_are_not_panoptic_segments() -> None:
     churn = {"customer_id": [1, 2], "churned": [1, 0], "p_churn": [0.9, 0.1], "segment": ["x", "y"]}
     for tables in ([churn], [churn, churn]):

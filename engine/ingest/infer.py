@@ -1021,6 +1021,9 @@ def _none(inputs: Inputs, roles: list[str], options: Options) -> str:
         fits = [_fit(task, [PREDICTIONS], moved, options, {}) for task in tables.task_names()]
         half = [fit for fit in fits if fit.here]
         left = [fit for fit in half if not any(_gives_way(fit, other) for other in half)]
+        if left:  # an id alone fits any task
+            _, known, free = _gaps(left[0].task, [PREDICTIONS], moved, options)
+            left = left if known > 1 or not free[PREDICTIONS] else []
         if len(left) == 1 and TABLE not in tables.contracts(left[0].task):
             raise needs_two(left[0].task)
     if not any(inputs.schemas[role] for role in roles):

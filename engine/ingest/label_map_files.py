@@ -534,7 +534,7 @@ def _plain(side: _Side, coloured: bool) -> str:
         return ""
     if coloured:
         return OWN_COLOURS
-    if side.codings(COLOURED):
+    if COLOURED.codings[1].name in side.codings(COLOURED):
         return COLOURED.codings[1].name
     if side.grey:
         return GREY

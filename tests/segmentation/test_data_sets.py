@@ -275,3 +275,12 @@ def test_ground_truths_given_as_predictions_are_reported(tmp_path: Path, folder:
         theirs, sign = saved(tmp_path / folder, names, truth), "SegmentationClass/"
     assert sign in noted(ee.score(theirs, ours), "tables_swapped", severity="warning").message
     assert ee.score(ours, theirs).warnings == ()
+
+
+def test_pictures_of_three_equal_bands(tmp_path: Path) -> None:
+    predictions, truth = some(4, 3, [0, 1, 2, 3])
+    names = [f"frame_{i}.png" for i in range(3)]
+    grey = saved(tmp_path / "found", names, [np.stack([one] * 3) for one in predictions])
+    plain = saved(tmp_path / "true", names, truth)
+    expected, _ = reference(predictions, truth, lambda one: one == 255)
+    assert ee.score(str(grey), str(plain)).value("mIOU") == pytest.approx(expected)
