@@ -15,11 +15,11 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .jit import F64, I32, I64, U8, Array, MaybeI32, frozen, kernel
+from .jit import F64, I32, I64, U8, Array, MaybeI32, frozen, inner, kernel
 
 # Rows by label, then descending score, without a global sort: counting sorts by datum and label,
 # then a stable radix sort by score within each label. The order is pycocotools': label, descending
@@ -372,6 +372,106 @@ def _sort_digits(score: Array, extra: Array | None) -> None:
     _as_doubles(source, bits)
     if current is not payload:
         payload[:] = current
+
+
+# Merging of the rows of several arrays by ranges of their scores, each of which is sorted
+# afterwards. Sorting the arrays first would cost as much again.
+
+
+class Cuts(NamedTuple):
+    """Ascending scores between ranges, with a table of the range at which a search begins.
+
+    Attributes:
+        cuts: float64 [ranges + 1], NaN at both ends, with which every comparison is false.
+        low: score at which the first cell of the table begins.
+        scale: cells per unit of score.
+        guide: int32 [cells], range in which the scores of a cell are, or a near one.
+    """
+
+    cuts: F64
+    low: float
+    scale: float
+    guide: I32
+
+    @property
+    def ranges(self) -> int:
+        """Number of ranges."""
+        return self.cuts.size - 1
+
+
+def cuts_of(sample: Array, n: int) -> Cuts:
+    """Return cuts between n ranges of about as many scores each.
+
+    Args:
+        sample: float64 [m], m > 0, scores in any order.
+    """
+    shares = np.linspace(0.0, 1.0, n, endpoint=False)[1:]
+    cuts = np.unique(np.quantile(sample, shares, method="lower"))
+    low, high = np.quantile(sample, [0.01, 0.99])
+    with np.errstate(over="ignore"):
+        width = (high - low) / _CELLS
+    cells = low + width * np.arange(_CELLS)
+    guide = np.searchsorted(cuts, cells, "right").astype(np.int32)
+    return Cuts(
+        np.pad(cuts, 1, constant_values=np.nan), low, 1 / width if width > 0 else 0.0, guide
+    )
+
+
+_CELLS = (
+    4096  # so that few cells contain a cut, at which the branches of a search are unpredictable
+)
+
+
+@inner
+def _range_of(score: float, ranges: Cuts) -> int:
+    """Number of cuts that are not above a score."""
+    cuts = ranges.cuts
+    cell = min(max((score - ranges.low) * ranges.scale, 0.0), _CELLS - 1.0)
+    r = int(ranges.guide[int(cell)])
+    while cuts[r + 1] <= score:
+        r += 1
+    while cuts[r] > score:
+        r -= 1
+    return r
+
+
+@kernel
+def count_in_ranges(score: F64, ranges: Cuts, count: Array) -> None:
+    """Count scores by range: below the first cut, then from each cut on.
+
+    Args:
+        count: int64 [ranges], added to.
+    """
+    for value in score:
+        count[_range_of(value, ranges)] += 1
+
+
+@kernel
+def places_in_ranges(score: F64, ranges: Cuts, free: Array, place: Array) -> None:
+    """Find the next free place in the range of every score; see :func:`count_in_ranges`.
+
+    Args:
+        free: int64 [ranges], the first free place of each, advanced here.
+        place: int64 [n], written.
+    """
+    for i in range(score.size):
+        r = _range_of(score[i], ranges)
+        place[i] = free[r]
+        free[r] += 1
+
+
+@kernel
+def append_segments(start: I64, value: F64, free: I64, out: Array) -> None:
+    """Copy the values of every segment to its free places.
+
+    Args:
+        start: int64 [segments + 1], CSR offsets of ``value``.
+        free: int64 [segments], the first free place of each in ``out``.
+    """
+    for s in range(free.size):
+        to = free[s] - start[s]
+        for i in range(start[s], start[s + 1]):
+            out[to + i] = value[i]
 
 
 # Partition: values by segment (group, label, outcome) in their order, by a counting sort. Sorting

@@ -70,7 +70,7 @@ def test_the_run_of_all_parts(
         if not ascending:
             for a, b in zip(part.start[:-1], part.start[1:], strict=True):
                 rng.shuffle(score[a:b])
-        given.append((Sorted(part.start, score, part.weight), ascending))
+        given.append(Sorted(part.start, score, part.weight))
     merged = merge_score_runs(iter(given), segments, place)
     assert listed(merged) == want
     assert (merged.weight is None) == all(part.weight is None for part in parts)
@@ -94,7 +94,7 @@ def test_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sorted_scores.os, "posix_fallocate", full)
     run = Sorted(np.array([0, 3]), np.arange(3.0), None)
     with pytest.raises(OSError, match="No space left"):
-        merge_score_runs(iter([(run, True)]), 1, Place(str(tmp_path), 2))
+        merge_score_runs(iter([run]), 1, Place(str(tmp_path), 2))
 
 
 @settings(max_examples=150, deadline=None)

@@ -338,7 +338,7 @@ def _written(draft: Path, first: int, shuffle: Shuffle, blocks: Iterable[pl.Data
             name: BucketFiles(stack, partial(values_file, draft, name))
             for name in unique_columns(side)
         }
-        kinds: dict[str, Any] = {ROW: np.dtype(np.uint32)}
+        kinds: dict[str, Any] = {}
         for batch in blocks:
             rows = batch.with_columns(pl.col(c).cast(t) for c, t in shuffle.targets.items())
             here = np.arange(summary.rows, summary.rows + rows.height, dtype=np.int64)
@@ -354,7 +354,8 @@ def _written(draft: Path, first: int, shuffle: Shuffle, blocks: Iterable[pl.Data
                 start[n] = rows.height
             for name in unique.keys() & {*rows.columns}:
                 write_values(unique[name], rows[name], here, -(-n // PER_FILE))
-            numbered = _narrowed(rows.with_columns(pl.Series(ROW, here)), kinds)
+            number = here.astype(np.uint32) if done + rows.height < _WIDE_ROWS else here
+            numbered = _narrowed(rows, kinds).with_columns(pl.Series(ROW, number))
             files.write(_as_written(numbered[order]), start)
             _add_rows(summary, role, side, rows, shuffle.ahead)
     summary.buckets = sorted(files.open)
@@ -386,9 +387,12 @@ def _narrowed(rows: pl.DataFrame, kinds: dict[str, Any]) -> pl.DataFrame:
     Args:
         kinds: column to dtype so far, which becomes wider here if need be.
     """
-    for column in rows.select(pl.col(WIDE)).iter_columns():
-        kind, values = kinds.get(column.name), column.drop_nulls().to_numpy()
-        if values.size and (kind is None or kind.itemsize < _WIDTH):
+    for column in rows.iter_columns():
+        kind = kinds.get(column.name)
+        if column.dtype not in WIDE or (kind is not None and kind.itemsize == _WIDTH):
+            continue
+        values = column.drop_nulls().to_numpy()
+        if values.size:
             narrow = narrowest(values)
             kinds[column.name] = narrow if kind is None else np.promote_types(kind, narrow)
     return rows.cast(
@@ -401,6 +405,7 @@ def _narrowed(rows: pl.DataFrame, kinds: dict[str, Any]) -> pl.DataFrame:
 
 
 _WIDTH = 8  # bytes of WIDE dtypes
+_WIDE_ROWS = 1 << 32  # of one range, from which row numbers have 64 bits
 
 
 def _as_written(rows: pl.DataFrame) -> Any:
@@ -656,13 +661,13 @@ def keys_of(ready: Prepared, heads: Mapping[str, pl.DataFrame]) -> Keys | None:
             for batch in query.collect_batches(chunk_size=tuning().shuffle_rows):
                 for key, column in batch.to_dict().items():
                     if key == _DATUM:
-                        cells = (column.to_numpy() % _SUMS).astype(np.int64)
+                        cells = (column.to_numpy() & np.uint64(_SUMS - 1)).view(np.int64)
                         sums += width * np.bincount(cells, minlength=_SUMS)
                     else:
                         kind = (key, repr([head.schema[name] for name in here[key]]))
                         if kind not in flags:
                             flags[kind] = np.zeros(_FLAGS, np.bool_)
-                        flags[kind][column.to_numpy() % _FLAGS] = True
+                        flags[kind][column.to_numpy() & np.uint64(_FLAGS - 1)] = True
         except READ_FAILURES as error:
             raise explain(side.source, error) from error
     counts = dict.fromkeys(keys, 0)
@@ -689,7 +694,7 @@ def _distinct(flags: Array) -> int:
 
 _TEXT = ("csv", "ndjson")
 _LABELS, _DATUM = "label key and label value", "datum id"
-_FLAGS, _SUMS = 1 << 22, 1 << 16
+_FLAGS, _SUMS = 1 << 22, 1 << 16  # powers of 2
 _ROW = 8  # bytes of a row's number
 
 

@@ -497,17 +497,18 @@ class ScoredView(UnitClasses):
     def sorted(self) -> Sorted:
         """Scores by (group, slot, outcome), ascending."""
         if self.parts is not None:
-            return self._merged(lambda few: few.run(), self.n_groups * self.slots.size * N_OUTCOMES)
+            segments = self.n_groups * self.slots.size * N_OUTCOMES
+            return self._merged(lambda few: few.run()[0], segments)
         run, ascending = self.run()
         if not ascending:
             sort_segments(run, self.over)
         return run
 
-    def _merged(self, run: Callable[[ScoredView], tuple[Sorted, bool]], segments: int) -> Sorted:
+    def _merged(self, run: Callable[[ScoredView], Sorted], segments: int) -> Sorted:
         """Merge the runs of all files with scored rows.
 
         Args:
-            run: returns the run of a file, and whether it ascends.
+            run: returns the run of a file.
         """
         assert self.parts is not None
         filled = (few for few in self.blocks() if few.scored is not None and len(few.scored))
@@ -518,13 +519,13 @@ class ScoredView(UnitClasses):
         """Merged run of all files, with the weight and the resample key of each row."""
         assert self.parts is not None
 
-        def runs() -> Iterator[tuple[Sorted, bool]]:
+        def runs() -> Iterator[Sorted]:
             for few, keys in self.keyed_blocks():
                 if few.scored is not None and len(few.scored):
                     assert keys is not None
                     rows = few.ordered_rows
                     key = keys[rows.datum]
-                    yield msgspec.structs.replace(rows.sorted, weight=rows.own, key=key), True
+                    yield msgspec.structs.replace(rows.sorted, weight=rows.own, key=key)
 
         return merge_score_runs(
             runs(), self.n_groups * self.slots.size * N_OUTCOMES, self.parts.place
@@ -737,7 +738,7 @@ class ScoredView(UnitClasses):
         if self.parts is None:
             return sorted_by_truth(self)
         segments = self.n_groups * len(self.labels) ** 2
-        return self._merged(lambda few: (few.between, True), segments)
+        return self._merged(lambda few: few.between, segments)
 
 
 class Pooled(ScoredView):

@@ -12,7 +12,18 @@ import numpy as np
 
 from ..kernels.datums import PER_WORD, draw_weights
 from ..kernels.labels import HIT, N_OUTCOMES, OTHER, STRAY
-from ..kernels.order import MOST, count_few, partition, sort_ranges, sort_short, sort_with
+from ..kernels.order import (
+    MOST,
+    append_segments,
+    count_few,
+    count_in_ranges,
+    cuts_of,
+    partition,
+    places_in_ranges,
+    sort_ranges,
+    sort_short,
+    sort_with,
+)
 from ..kernels.scores import (
     area_in_all,
     areas_onward,
@@ -244,13 +255,16 @@ class Sorted(msgspec.Struct, frozen=True):
             None if self.key is None else self.key[some],
         )
 
-    def put(self, at: Any, rows: Sorted) -> None:
-        """Write rows at an index."""
-        for into, column in zip(
-            (self.score, self.weight, self.key), (rows.score, rows.weight, rows.key), strict=True
+    def columns_with(self, target: Sorted) -> Iterator[tuple[Array, Array]]:
+        """Yield the columns of the target and the same ones of these rows, all as float64."""
+        for column, of_target in zip(
+            (self.score, self.weight, self.key),
+            (target.score, target.weight, target.key),
+            strict=True,
         ):
-            if into is not None:
-                into[at] = column
+            if of_target is not None:
+                assert column is not None
+                yield column.view(np.float64), of_target.view(np.float64)
 
     def bounds(self, outcome: int) -> tuple[Array, Array]:
         """Starts and stops of one outcome's segments, int64 [groups * slots] each."""
@@ -687,12 +701,12 @@ def _by_unit(view: ScoredView) -> tuple[Array, Array]:
 # unreferenced.
 
 
-def merge_score_runs(runs: Iterable[tuple[Sorted, bool]], segments: int, place: Place) -> Sorted:
+def merge_score_runs(runs: Iterable[Sorted], segments: int, place: Place) -> Sorted:
     """Merge the runs of all parts; ties are in any order.
 
     Args:
-        runs: runs of the parts over the same segments, each with a flag for ascending scores. If
-            they do not fit in memory, each is dropped before the next is made.
+        runs: runs of the parts over the same segments, in any order within each. If they do not fit
+            in memory, each is dropped before the next is made.
         place: storage for long runs.
 
     Raises:
@@ -700,11 +714,9 @@ def merge_score_runs(runs: Iterable[tuple[Sorted, bool]], segments: int, place: 
     """
     stored: list[Sorted] = []
     total = 0
-    order: list[bool] = []
-    for run, ascending in runs:
+    for run in runs:
         total += run.score.size
         stored.append(run if total <= place.rows else _on_disk(run, place))
-        order.append(ascending)
     start = np.sum([run.start for run in stored], axis=0, initial=0)
     start = np.zeros(segments + 1, np.int64) + start
     weighted = any(run.weight is not None for run in stored)
@@ -719,20 +731,15 @@ def merge_score_runs(runs: Iterable[tuple[Sorted, bool]], segments: int, place: 
     for first, last in _ranges(np.diff(start), place.rows):
         parts = [_segments_of(run, first, last, weighted=weighted) for run in stored]
         into = _segments_of(out, first, last, weighted=weighted)
-        n_rows = into.score.size
         if last - first == 1:
-            for part, run, ascending in zip(parts, stored, order, strict=True):
-                if not ascending and n_rows > place.rows:  # to be cut by score
-                    weight = None if run.weight is None else part.weight
-                    sort_segments(msgspec.structs.replace(part, weight=weight), in_turn)
             _one_segment(parts, into, place.rows)
-        else:
-            at = into.start[:-1].copy()
-            for part in parts:
-                sizes = np.diff(part.start)
-                into.put(np.repeat(at - part.start[:-1], sizes) + np.arange(part.score.size), part)
-                at += sizes
-            sort_segments(into, in_turn)
+            continue
+        free = into.start[:-1].copy()
+        for part in parts:
+            for column, target in part.columns_with(into):
+                append_segments(part.start, column, free, target)
+            free += np.diff(part.start)
+        sort_segments(into, in_turn)
     return out
 
 
@@ -790,27 +797,42 @@ def _segments_of(run: Sorted, first: int, last: int, *, weighted: bool) -> Sorte
 
 
 def _one_segment(parts: Sequence[Sorted], into: Sorted, most: int) -> None:
-    """Merge one segment, in several steps if it is long."""
+    """Merge one segment, in several ranges of scores if it is long."""
     n = into.score.size
     if n == 0:
         return
     step = -(-n // max(1, most // 2)) if n > most else 1
-    quantiles = np.linspace(0.0, 1.0, step, endpoint=False)[1:]
-    samples = [part.score[:: max(1, part.score.size // (8 * step))] for part in parts]
-    cuts = np.unique(np.quantile(np.concatenate(samples), quantiles, method="lower"))
-    bounds = [
-        np.r_[0, np.searchsorted(part.score, cuts, "left"), part.score.size] for part in parts
-    ]
-    at = 0
-    for i in range(cuts.size + 1):
-        begin = at
-        for part, bound in zip(parts, bounds, strict=True):
-            first, last = int(bound[i]), int(bound[i + 1])
-            into.put(slice(at, at + last - first), part.rows(first, last))
-            at += last - first
-        few = into.rows(begin, at)
-        if at - begin < most or few.score.min() < few.score.max():  # a tie may be of any length
+    cuts = cuts_of(_sample(parts, _SAMPLED * step), step)
+    count = np.zeros(cuts.ranges, np.int64)
+    for part in parts:
+        count_in_ranges(part.score, cuts, count)
+    stops = np.cumsum(count)
+    free = stops - count
+    for part in parts:
+        for first in range(0, part.score.size, _PIECE):
+            few = part.rows(first, min(first + _PIECE, part.score.size))
+            at = np.empty(few.score.size, np.int64)
+            places_in_ranges(few.score, cuts, free, at)
+            for column, target in few.columns_with(into):
+                target[at] = column
+    for first, last in zip((stops - count).tolist(), stops.tolist(), strict=True):
+        few = into.rows(first, last)
+        if last - first < most or few.score.min() < few.score.max():  # a tie may be of any length
             sort_segments(few, in_turn)
+
+
+def _sample(parts: Sequence[Sorted], n: int) -> Array:
+    """Return scores of about n random rows."""
+    rng = np.random.default_rng(0)
+    scores = [part.score for part in parts if part.score.size]
+    total = sum(score.size for score in scores)
+    return np.concatenate(
+        [s[np.sort(rng.integers(0, s.size, -(-n * s.size // total)))] for s in scores]
+    )
+
+
+_SAMPLED = 256  # rows for each range of scores, so that its size is right to about 6 %
+_PIECE = 1 << 20  # rows at a time
 
 
 def points_in_blocks(run: Sorted, rows: int) -> Iterator[Points]:
