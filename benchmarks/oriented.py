@@ -48,11 +48,11 @@ import shapely
 """
 OURS = """
 from evalengine.geometry.polygons import corners_of
-from evalengine.kernels.boxes import measure, shared_areas
+from evalengine.kernels.boxes import measure_quads, shared_quad_areas
 def ious(a, b):
-    one, two = (measure(corners_of(side[:, :4], side[:, 4])) for side in (a, b))
+    one, two = (measure_quads(corners_of(side[:, :4], side[:, 4])) for side in (a, b))
     each = np.arange(len(a), dtype=np.int32)
-    shared = shared_areas(one[:3], two[:3], each, each)
+    shared = shared_quad_areas(one[:3], two[:3], each, each)
     return shared / (one[1] + two[1] - shared)
 ious(a[:2], b[:2])
 """

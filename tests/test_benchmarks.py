@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import re
 import sys
 from array import array
 from pathlib import Path
@@ -55,6 +56,16 @@ def test_costs_are_medians_with_the_reported_values(module, capsys):
         "|---|---:|---:|---:|---|",
         "| one | 2.00 | 2.00 | 1,234 | 8 |",
     ]
+
+
+def test_imports_of_the_package_exist():
+    """Scripts that benchmarks pass to new processes are strings, which no other check reads."""
+    for script in BENCHMARKS.glob("*.py"):
+        for name, names in re.findall(
+            r"from (evalengine[\w.]*) import ([\w, ]+)", script.read_text()
+        ):
+            for one in names.split(", "):
+                assert hasattr(importlib.import_module(name), one.split(" as ")[0]), (script, one)
 
 
 def test_runs_are_untied_and_judged(module, tmp_path):

@@ -354,7 +354,7 @@ def _written(draft: Path, first: int, shuffle: Shuffle, blocks: Iterable[pl.Data
                 start[n] = rows.height
             for name in unique.keys() & {*rows.columns}:
                 write_values(unique[name], rows[name], here, -(-n // PER_FILE))
-            number = here.astype(np.uint32) if done + rows.height < _WIDE_ROWS else here
+            number = here.astype(np.uint32) if here.size and here[-1] < _WIDE_ROWS else here
             numbered = _narrowed(rows, kinds).with_columns(pl.Series(ROW, number))
             files.write(_as_written(numbered[order]), start)
             _add_rows(summary, role, side, rows, shuffle.ahead)
