@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -221,3 +222,16 @@ def test_ids_in_csv_may_be_beyond_64_bits(top: int, limit: str | None, tmp_path:
         theirs = theirs.with_columns(label_value=pl.Series(["a", "a"]))
         card = ee.score(sides[0], theirs, metrics=["Accuracy"], memory_limit=limit)
         assert card.value("Accuracy") == 0.5
+
+
+def test_json_lines_of_texts_and_lists_of_texts(tmp_path: Path) -> None:
+    """Tools write one reference as text and several as a list."""
+    path = tmp_path / "answers.jsonl"
+    rows = [("a b", "a b"), ("a b", ["x", "a b"]), ("c", None), ("e [f]", "g [h]"), ("d", ["d"])]
+    lines = [json.dumps({"text": text, "reference": of}) for text, of in rows]
+    path.write_text("\n".join(lines))
+    card = ee.score(path, metrics=["ExactMatch"], task="text", nulls="skip")
+    assert (card.value("ExactMatch"), card.metrics["support"].to_list()) == (0.75, [4])
+    assert not [one for one in card.findings if one.code == "lists_as_texts"]
+    path.write_text("\n".join(lines[::3]))  # only texts, with brackets
+    assert ee.score(path, metrics=["ExactMatch"], task="text").value("ExactMatch") == 0.5

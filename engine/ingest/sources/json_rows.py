@@ -502,6 +502,8 @@ def _column(name: str, kind: Array, value: Array, pool: Array, *, raw: bool) -> 
 # Tool calls as JSON text: their arguments have a type per row, and columns have one dtype.
 
 _LINE = "__evalengine_line"
+_TEXTS = pl.List(pl.String)
+_MATCHING = 1_000  # lines in which lists are looked for
 _NESTED = (pl.List, pl.Array, pl.Struct, pl.String)
 _BLOCK = r'"content"\s*:\s*\[\s*\{'
 _ROWS = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -526,6 +528,8 @@ def scan_lines(
     remote: bool = False,
 ) -> pl.LazyFrame:
     """Scan JSON Lines; columns of tool calls contain the JSON text of each call.
+
+    Columns of strings and of lists of strings are lists.
 
     Args:
         path: name of a column for the file of each row.
@@ -553,6 +557,8 @@ def scan_lines(
             blocks = lines.filter(text.str.contains(_BLOCK)).select(_LINE).collect()[_LINE]
             values = [msgspec.json.decode(_ROWS.decode(one).get(name, b"null")) for one in blocks]
             kinds[name] = _of_values(name, values)
+        strings = [one for one, dtype in schema.items() if dtype == pl.String and not kinds[one]]
+        kinds |= dict.fromkeys(_sometimes_lists(strings, lines), _TEXTS)
     except pl.exceptions.PolarsError as error:
         schema = _by_column(lines.select(_LINE).collect()[_LINE], paths[0], error)
         kinds = {name: _target(name, dtype) for name, dtype in schema.items()}
@@ -568,6 +574,27 @@ def scan_lines(
         for name in schema
     ]
     return lines.select(*columns, *([path] if path else []))
+
+
+def _sometimes_lists(names: Sequence[str], lines: pl.LazyFrame) -> list[str]:
+    """Return the columns of strings that have lists of strings in some rows."""
+    if not names:
+        return []
+    keys = [msgspec.json.encode(name).decode() for name in names]
+    begins = [f"{key}{colon}[" for key in keys for colon in (":", ": ")]
+    matching = lines.filter(pl.col(_LINE).str.contains_any(begins)).select(_LINE)
+    try:
+        rows = [msgspec.json.decode(line) for line in matching.head(_MATCHING).collect()[_LINE]]
+    except UNREADABLE:
+        return []
+    values = {
+        name: [row[name] for row in rows if isinstance(row.get(name), list)] for name in names
+    }
+    return [
+        name
+        for name, lists in values.items()
+        if lists and all(isinstance(one, str) for value in lists for one in value)
+    ]
 
 
 def _is_talk(dtype: pl.DataType) -> bool:
@@ -645,6 +672,8 @@ def _reader(name: str, dtype: pl.DataType) -> Callable[[pl.Series], pl.Series]:
         raw = [_ROWS.decode(line).get(name, b"null") for line in lines]
         if dtype == pl.String:
             return pl.Series(name, [_text(one) for one in raw], pl.String)
+        if dtype == _TEXTS:
+            return pl.Series(name, [_elements(one) for one in raw], _TEXTS)
         return _wrapped(name, [_elements(one) for one in raw])
 
     return read
