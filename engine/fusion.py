@@ -27,6 +27,7 @@ from .schemas.arrays import Array
 from .schemas.contract import Table
 from .schemas.errors import InputError, OptionError, invalid, unknown
 from .schemas.tables import DOC_ID, QUERY_ID, RANK, RETRIEVAL_PREDICTIONS, RETRIEVAL_SCORE
+from .schemas.wording import option
 
 # Runs laid out for fusion: one row per retrieved document, by run, query and rank.
 
@@ -857,13 +858,13 @@ def _settings(
     if norm is not None and not how.scores:
         raise OptionError(
             f"method {how.name!r} uses the ranks of the runs, which no normalisation changes: omit"
-            " normalisation=.",
+            f" {option('normalisation')}.",
             code="options_conflict",
             option="normalisation",
         )
     if weights is None and how.needs_weights:
         raise OptionError(
-            f"method {how.name!r} needs weights=, one number for each run.",
+            f"method {how.name!r} needs {option('weights')}, one number for each run.",
             code="option_missing",
             option="weights",
         )
@@ -876,7 +877,7 @@ def _settings(
         )
     if weights is not None and len(weights) != n_runs:
         raise OptionError(
-            f"weights= has {len(weights)} numbers for {n_runs} runs: give one each.",
+            f"{option('weights')} has {len(weights)} numbers for {n_runs} runs: give one each.",
             code="lengths_differ",
             option="weights",
             count=len(weights),
@@ -902,7 +903,7 @@ def _check_scores(how: Method, norm: Normalisation | None, opened: Runs) -> None
     raise InputError(
         f"method {how.name!r} uses scores, and {len(opened.unscored)} of {opened.pool.n_runs} runs"
         f" have only ranks, the first one run {first + 1} ({opened.names[first]}). Use a method of"
-        f" ranks ({by_rank}), or normalisation='rank' or 'borda'.",
+        f" ranks ({by_rank}), or {option('normalisation', 'rank')} or 'borda'.",
         code="scores_missing",
         method=how.name,
         count=len(opened.unscored),

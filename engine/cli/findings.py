@@ -177,6 +177,7 @@ def errors(finding: Any, form: str, rows: bool, to: str | None, out: str | None)
         --to cvat -o errors.xml
     """
     from ..findings.errors import ErrorRows
+    from ..ingest.problems import count_of
 
     rows = rows or to is not None
     if rows and finding.rows is None:
@@ -185,7 +186,7 @@ def errors(finding: Any, form: str, rows: bool, to: str | None, out: str | None)
     notes = (*finding.messages, *(finding.row_messages if rows else ()))
     if to is not None:
         images = finding.write(to, out)
-        click.echo(f"{out}: {len(finding.rows)} errors in {images} images")
+        click.echo(f"{out}: {count_of(len(finding.rows), 'error')} in {count_of(images, 'image')}")
         print_messages(notes)
     else:
         print_finding(ErrorRows(finding) if rows else finding, form, notes)

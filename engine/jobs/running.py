@@ -241,6 +241,11 @@ def planned(loaded: LoadedJob) -> JobPlan:
     refuse_remote(outputs.tallies or "", "outputs.tallies")
     if outputs.history is not None:
         check_history(outputs.history, outputs.history_format)
+    report = loaded.job.report
+    if report is not None and report.images is not None:
+        pictures = loaded.resolve(report.images)
+        if not os.path.isdir(pictures):
+            raise InputError(f"report.images: {pictures!r} is not a folder.", code="file_missing")
     if loaded.options.task is not None:
         # Report wrong names of metrics and dialects before any table is read.
         planner.make_plan(loaded.options, loaded.options.task)

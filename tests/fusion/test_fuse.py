@@ -188,3 +188,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out == f"{out}: 3 rows\n"
     assert pl.read_parquet(out).height == 3
     assert main(["fuse", runs[0]]) == 2
+    capsys.readouterr()
+    assert main(["fuse", *runs, "--method", "wsum"]) == 2
+    assert "needs --weights, one" in capsys.readouterr().err

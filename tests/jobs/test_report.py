@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from jobs.conftest import write_day
+from refusals import refused
 
 import evalengine as ee
 from evalengine.cli import main
@@ -29,6 +30,16 @@ def test_the_page_is_in_the_folder_of_the_run(write: Write, folder: Path) -> Non
     assert result.card.metrics.height
     repeated = ee.run_job(write(REPORT), force=True)  # the page there is recognised as its own
     assert repeated.ran
+
+
+def test_a_missing_folder_of_pictures_is_refused_before_scoring(write: Write, folder: Path) -> None:
+    (name, _), images = REPORT, '[report]\nimages = "pictures"\n[outputs]'
+    with refused("file_missing") as caught:
+        ee.run_job(write((name, images)))
+    assert "report.images: " in str(caught.value)
+    assert not (folder / "runs").exists()
+    (folder / "pictures").mkdir()
+    assert ee.run_job(write((name, images))).ran
 
 
 def test_without_the_table_there_is_no_page(write: Write, folder: Path) -> None:

@@ -407,7 +407,7 @@ def _skipped(truth: Side, predicted: Side) -> Note | None:
     few = "predictions" if steps[1] > steps[0] else "ground truths"
     return Note(
         "frames_skipped",
-        f"the {few} have at most every {step}th frame, the other side every {min(steps)}. Frames of"
+        f"the {few} have at most 1 of {step} frames, the other side 1 of {min(steps)}. Frames of"
         " one side only count as missed or as false positives: remove them, e.g. with"
         f" {option('where', f'frame % {step} = {first % step}')}.",
         warning=True,
