@@ -179,6 +179,11 @@ def test_empty_ground_truths(tmp_path: Path) -> None:
         side.write_text(text)
     card = ee.score(*(side.parent for side in sides), dialect="kitti", metrics=METRICS)
     assert [card.value(name) for name in METRICS[:3]] == [0, 1, 0]
+    boxes = tmp_path / "boxes" / "a.txt"
+    boxes.parent.mkdir()
+    boxes.write_text("0 0.5 0.5 0.2 0.2 0.9\n")  # YOLO's, whose empty file is no image
+    with refused("file_empty"):
+        ee.score(boxes.parent, sides[1])
 
 
 def test_labels_that_a_dialect_does_not_score(tmp_path: Path) -> None:

@@ -226,6 +226,9 @@ def test_ids_of_different_dtypes_match(tmp_path: Path, monkeypatch: pytest.Monke
             sides = predictions.with_columns(label), truths.with_columns(labels)
             card = same_as_in_memory(Case(sides, {"metrics": ["mAP", "AP"]}), "detection", tmp_path)
             assert card.labels.schema["label_value"] == (pl.Int64 if large == 4 else pl.UInt64)
+            tables = {"labels": pl.DataFrame({"label_value": range(5)})}  # of another dtype
+            case = Case(sides, {"metrics": ["mAP", "AP"]}, tables=tables)
+            same_as_in_memory(case, "detection", tmp_path)
 
 
 def test_small_inputs_stay_in_memory(tmp_path: Path) -> None:
