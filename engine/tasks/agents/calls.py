@@ -143,10 +143,10 @@ def call(tool: str, arguments: Any) -> Call:
 
 def _leaves(path: _PATH, value: Any) -> Iterator[tuple[_PATH, str]]:
     """Yield path and canonical JSON of all arguments other than null."""
-    if isinstance(value, dict) and value:
+    if isinstance(value, dict) and any(inner is not None for inner in value.values()):
         for key, inner in value.items():
             yield from _leaves((*path, key), inner)
-    elif value is not None and (path or value != {}):
+    elif value is not None and (path or not isinstance(value, dict)):
         yield path, _json(_canonical(value))
 
 
@@ -227,6 +227,14 @@ class Matching:
                 return self._rules[name]
         return "exact"
 
+    def _ignores_below(self, tool: str, path: _PATH) -> bool:
+        """Return whether a rule ignores arguments within an object."""
+        name = "".join(key.replace(".", r"\.") + "." for key in path)
+        return any(
+            rule == "ignore" and below.startswith((name, f"{tool}.{name}"))
+            for below, rule in self._rules.items()
+        )
+
     def plain(self, one: Call) -> Call:
         """Return the call without ignored arguments, texts without case and excess white space."""
         if self._mode == "ignore":
@@ -238,7 +246,7 @@ class Matching:
             rule = self.rule(one.tool, path)
             if rule == "text" and value[:1] in '"[':
                 value = _json(_folded(json.loads(value)))
-            if rule != "ignore":
+            if rule != "ignore" and not (value == "{}" and self._ignores_below(one.tool, path)):
                 arguments.append((path, value))
         return Call(one.tool, tuple(arguments))
 
