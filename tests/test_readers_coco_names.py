@@ -301,3 +301,22 @@ def test_voc_files_of_another_name_than_their_contents_give(tmp_path: Path) -> N
     for predictions in (found, str(tmp_path / "p.json")):
         card = ee.score(predictions, str(tmp_path / "xml"), dialect="voc2012")
         assert card.value("mAP") == 1
+
+
+def test_coco_converted_to_tables_and_back_is_the_same(tmp_path: Path) -> None:
+    document = {
+        "images": [{"id": i, "file_name": f"{i}.jpg", "width": 64, "height": 48} for i in (3, 5)],
+        "categories": [{"id": 7, "name": "car"}, {"id": 9, "name": "van"}],
+        "annotations": [
+            {"image_id": 3, "category_id": 7, "bbox": [1.1, 2.2, 3.3, 4.4], "area": 14.5,
+             "iscrowd": 0, "id": 4},
+        ],
+    }  # fmt: skip
+    path, tables, back = tmp_path / "a.json", tmp_path / "tables", tmp_path / "back"
+    path.write_text(json.dumps(document))
+    ee.convert(path, out=tables)
+    sources = {name: tables / f"{name}.parquet" for name in ("datums", "labels")}
+    ee.convert(tables / "groundtruths.parquet", out=back, to="coco", **sources)
+    text = (back / "groundtruths.json").read_text()
+    assert json.loads(text) == document
+    assert "64.0" not in text

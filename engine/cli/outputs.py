@@ -266,6 +266,9 @@ def _annotations(name: str, title: str) -> click.Command:
         "--datums", metavar="TABLE", help="Table of datum_id, width and height of the images."
     )
     @click.option(
+        "--labels", metavar="TABLE", help="Table of label_value and label_name of the categories."
+    )
+    @click.option(
         "--box-format", metavar="NAME", help="Meaning of a list of four numbers in a table."
     )
     @click.option(
@@ -282,6 +285,7 @@ def _annotations(name: str, title: str) -> click.Command:
         out: str,
         to: str,
         datums: str | None,
+        labels: str | None,
         box_format: str | None,
         label_map: Any,
     ) -> None:
@@ -295,6 +299,7 @@ def _annotations(name: str, title: str) -> click.Command:
             to=to,
             format=None if name == AUTO else name,
             datums=datums,
+            labels=labels,
             options={name: one for name, one in annotation_options.items() if one is not None},
             tell=_print_note,
         )

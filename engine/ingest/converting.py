@@ -151,6 +151,9 @@ def _images(images: pl.DataFrame, ids: _Ids) -> list[dict[str, Any]]:
         datum_id = row.pop("datum_id")
         name = row.pop("file_name", None) or (datum_id if isinstance(datum_id, str) else None)
         named = {"file_name": name} if name is not None else {}
+        for side in ("width", "height"):  # tables of sizes have floats
+            if row.get(side) is not None and float(row[side]).is_integer():
+                row[side] = int(row[side])
         rows.append({"id": ids.images[datum_id], **named, **_filled(row)})
     return rows
 
@@ -311,6 +314,7 @@ def convert(
     to: str = TABLES,
     format: str | None = None,
     datums: Any = None,
+    labels: Any = None,
     options: Options | Mapping[str, Any] | None = None,
     tell: Tell | None = None,
 ) -> dict[str, int]:
@@ -328,7 +332,9 @@ def convert(
         out: folder, created if missing.
         to: ``tables``, ``coco``, ``mot`` or ``kitti-tracking``.
         format: of the ground truths; by default detected from the content.
-        datums: table of datum_id, width and height, for formats that need missing sizes.
+        datums: table of datum_id, width and height, for formats that need missing sizes, with
+            images without rows.
+        labels: table of label_value and label_name, for COCO's names of categories.
         options: ``columns``, ``box_format`` and ``angle_format`` apply to tables; ``label_map`` to
             all.
         tell: receives messages on decisions, and on information that the target cannot represent;
@@ -351,9 +357,9 @@ def convert(
         raise unknown("target", to, TARGETS)
     parsed_options = make_options(options)
     truths = ground_truths if format is None else _of_format(format, ground_truths)
-    tables = Tables(truths, None, datums)
+    tables = Tables(truths, None, datums, labels)
     if predictions is not None:
-        tables = Tables(predictions, truths, datums)
+        tables = Tables(predictions, truths, datums, labels)
     inputs = open_inputs(tables, parsed_options, extras=_EVERYTHING)
     _report_notes(inputs, tell)
     kinds = {KIND} if to in FORMS else {one.format for one in inputs.sources.values()}
