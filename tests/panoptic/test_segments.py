@@ -243,3 +243,21 @@ def test_void_is_excluded_from_boundaries() -> None:
     found = side((0, 1, "car"), pixels=np.ones((7, 7), int))
     assert counts(found, truth) == [1, 0, 0]
     assert counts(found, truth, iou_type="boundary") == [0, 1, 1]
+
+
+RENAMED = {"labels_apart": {"a": "b", "b": "c", "c": "a"}, "labels_exchanged": {"a": "b", "b": "a"}}
+
+
+@pytest.mark.parametrize("code", RENAMED)
+def test_labels_of_other_segments_are_a_warning(code: str) -> None:
+    rows = [
+        {"datum_id": i, "segment_id": k + 1, "label_value": "abc"[(i + k) % 3],
+         "raster": np.repeat([[1, 2, 3]], 4, axis=0).repeat(2, axis=1).tolist()}
+        for i in range(15) for k in range(3)
+    ]  # fmt: skip
+    truth = pl.DataFrame(rows)
+    renamed = truth.with_columns(pl.col("label_value").replace(RENAMED[code]))
+    for check in (ee.score, ee.check):
+        noted(check(renamed, truth, task="panoptic"), code, severity="warning")
+        fair = check(truth, truth, task="panoptic")
+        assert code not in {one.code for one in fair.findings}

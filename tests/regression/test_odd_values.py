@@ -197,6 +197,8 @@ def test_predictions_in_another_unit_are_a_warning(unit: str) -> None:
     (note,) = [one for one in card.findings if one.code == code]
     assert note.severity == "warning"
     assert note.facts["factor"] == pytest.approx(1 / scale, rel=0.1)
+    checked = ee.check(predicted * scale + offset, target, task="regression")
+    assert checked.warnings == [note.message]
     expected = np.corrcoef(predicted * scale, target)[0, 1]
     assert note.facts["correlation"] == pytest.approx(expected)
     for other in (predicted, rng.normal(20, 9, 60), predicted[:9]):
@@ -239,6 +241,7 @@ def test_common_sentinels_are_detected_in_wide_values(sentinel: float) -> None:
     replaced = np.where(np.arange(300) % 50 == 0, sentinel, target)
     card = ee.score(predicted, replaced, task="regression")
     noted(card, "sentinel_values", count=6, side="targets", severity="warning")
+    noted(ee.check(predicted, replaced, task="regression"), "sentinel_values", count=6)
     for other in (
         np.where(np.arange(300) % 50 == 0, 99.0, target),  # close to the others
         np.where(np.arange(300) % 50 > 0, sentinel, 7.0),  # most rows

@@ -243,3 +243,29 @@ def test_void_in_the_predictions_only(
     assert warned(truth, found) == ["void_predicted"]
     for sides in ((found, truth), (masked, truth), (truth, masked), (binary, found)):
         assert warned(*sides) == []
+
+
+TURNS = {
+    "transposed": lambda maps: maps.transpose(0, 2, 1),
+    "upside down": lambda maps: maps[:, ::-1],
+    "mirrored": lambda maps: maps[:, :, ::-1],
+    "a half": lambda maps: maps[:, ::-1, ::-1],
+    "a quarter": lambda maps: np.rot90(maps, 1, (1, 2)),
+    "three quarters": lambda maps: np.rot90(maps, 3, (1, 2)),
+}
+
+
+@pytest.mark.parametrize("turn", TURNS)
+@pytest.mark.parametrize("wide", [6, 8])
+def test_turned_maps_are_a_warning(turn: str, wide: int) -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, (5, 6, wide)).repeat(6, 1).repeat(6, 2).astype(np.uint8)
+    found = np.where(rng.random(truth.shape) < 0.95, truth, 0).astype(np.uint8)
+    turned = TURNS[turn](found)
+    assert ee.score(found, truth).warnings == ()
+    if turned.shape != truth.shape:
+        with refused("grids_differ", ee.InputError):
+            ee.score(turned, truth)
+    else:
+        for check in (ee.score, ee.check):
+            noted(check(turned, truth), "maps_turned", severity="warning")

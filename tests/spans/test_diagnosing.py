@@ -41,6 +41,7 @@ def test_reasons(part: str) -> None:
         card = ee.score(ours, theirs)
         (warning,) = [one for one in card.findings if one.code == "spans_apart"]
         assert (warning.severity, part in warning.message) == ("warning", True)
+        assert warning.message in ee.check(ours, theirs).warnings
 
 
 def test_no_reason_for_clean_or_random_spans() -> None:

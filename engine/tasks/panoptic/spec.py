@@ -45,6 +45,7 @@ from ..counted import (
 )
 from ..encoding import Workers, declared_places, encode_labels, encode_sides
 from ..pixels import NOTHING, EdgeMap, IdMap, MapRow, Opens, Pairs, Side, count_maps, side_of
+from ..rules import LEAST, counted, renamed
 from ..task import Cuts, Losses, PageFrame, Sample, Task
 from .dialects import Settings
 from .metrics import OF_IMAGE
@@ -278,16 +279,18 @@ def encode_batch(frames: Frames, settings: Settings, workers: Workers) -> Batch:
         _segmented(side, here, ids, code, len(datums))
         for side, here, ids, code in zip(sides, rows, read, codes, strict=True)
     )
-    counted = _counted(places, workers, IdMap)
+    pixels = _counted(places, workers, IdMap)
     edges = None
     if settings.boundary_ratio is not None:
         edges = _counted(places, workers, partial(EdgeMap, ratio=settings.boundary_ratio))
-    _refuse_unknown(predicted, counted)
-    frames.notes += _notes(truth, counted)
+    _refuse_unknown(predicted, pixels)
+    frames.notes += _notes(truth, pixels)
+    doubt = _other_labels(truth, predicted, pixels, labels)
+    frames.notes += [] if doubt is None else [doubt]
     declared, kind = _kinds(frames, labels)
     if (kind == UNKNOWN).all():
         frames.notes.append(_things_unknown(settings))
-    return Batch(datums, labels, declared, kind, truth, predicted, counted, edges)
+    return Batch(datums, labels, declared, kind, truth, predicted, pixels, edges)
 
 
 def _counted(places: Sequence[list[MapRow | None]], workers: Workers, opens: Opens) -> Pairs:
@@ -350,6 +353,21 @@ def _refuse_unknown(predicted: Segmented, pairs: Pairs) -> None:
             code="segments_without_pixels",
             count=empty.size,
         )
+
+
+def _other_labels(
+    truth: Segmented, predicted: Segmented, pairs: Pairs, labels: Labels
+) -> Note | None:
+    """Return a warning about overlapping segments with different labels, or None."""
+    shared = shared_pixels(pairs, truth, predicted)
+    iou = _ious(shared, shared.truth_area.astype(np.float64), void_of_both=True)
+    on = np.flatnonzero((iou > THRESHOLD) & ~truth.crowd[shared.truth])
+    of_labels = predicted.label[shared.predicted[on]], truth.label[shared.truth[on]]
+    pairs_of_labels = counted(*of_labels) if on.size >= LEAST else None
+    if pairs_of_labels is None:
+        return None
+    intro = "segments of the two sides overlap, but"
+    return renamed(pairs_of_labels, labels.frame["label_value"], intro)
 
 
 def _notes(truth: Segmented, pairs: Pairs) -> list[Note]:

@@ -235,15 +235,21 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     here = {name for side in frames.sides.values() for name in side.columns}
     read = [] if "prediction" in here else read_of(here)
     error = _OTHERS[read[0]][0] if read else ERROR
+    batch = _noted(frames, settings)
+    matched = time.perf_counter()
+    stats = stats_of(batch.present, batch.paired, error, settings)
+    seconds = {"match": matched - begun, "measure": time.perf_counter() - matched}
+    return msgspec.structs.replace(batch, stats=stats, seconds=seconds)
+
+
+def _noted(frames: Frames, settings: Settings) -> Tallies:
+    """Encode, and add the notes on values."""
     batch = encode_batch(frames)
     if settings.training is None:  # else a rule names the series
         _note_zero_scale(frames, batch)
     _warn_of_units(frames, batch)
     _warn_of_sentinels(frames, batch.paired)
-    matched = time.perf_counter()
-    stats = stats_of(batch.present, batch.paired, error, settings)
-    seconds = {"match": matched - begun, "measure": time.perf_counter() - matched}
-    return msgspec.structs.replace(batch, stats=stats, seconds=seconds)
+    return batch
 
 
 def _note_zero_scale(frames: Frames, batch: Tallies) -> None:
@@ -674,7 +680,7 @@ TASK = Task(
     no_limits="every row has one prediction and one target, so no choice is open",
     drawn=PairedView.drawn,
     warm=("parts", "errors"),
-    examine=lambda frames, settings, needs, workers: encode_batch(frames),
+    examine=lambda frames, settings, needs, workers: _noted(frames, settings),
     truth=truth,
     weights=weights,
     in_parts=counts_in_parts("paired", merge, rows_of_frame),

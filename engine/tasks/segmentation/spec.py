@@ -69,6 +69,9 @@ _FLIPS: dict[str, Callable[[Array], Array]] = {
     "rows and columns exchanged": lambda pixels: pixels.T,
     "top and bottom exchanged": lambda pixels: pixels[::-1],
     "left and right exchanged": lambda pixels: pixels[:, ::-1],
+    "a half turn": lambda pixels: pixels[::-1, ::-1],
+    "a quarter turn to the left": lambda pixels: np.rot90(pixels, -1),
+    "a quarter turn to the right": np.rot90,
 }
 
 

@@ -23,7 +23,7 @@ from ...schemas.wording import option
 from ...tallies.ranked import Ranked, Variants
 from ..contents import Content, Contents, Rows
 from ..detection import spec, tallies
-from ..detection.encode import Batch, Side, encode_batch, keep_rows
+from ..detection.encode import Batch, Side, keep_rows
 from ..detection.point_counts import PointCounts
 from ..detection.spec import contents as contents_of_boxes
 from ..encoding import Workers, mapped_labels
@@ -385,13 +385,6 @@ def tally(
     return result
 
 
-def _examine(frames: Frames, settings: Settings, needs: frozenset[str], workers: Workers) -> Any:
-    scored = boxed(frames, settings)
-    batch = encode_batch(frames, settings, workers)
-    _drop_idle(frames, scored)
-    return batch
-
-
 def _drop_idle(frames: Frames, scored: bool) -> None:
     """Drop detection's warnings about images, and about scores if there were none; others name
     spans.
@@ -486,11 +479,11 @@ TASK = msgspec.structs.replace(
     settings=Settings,
     fit=fit,
     tally=tally,
+    examine=None,
     explain=explain,
     samples=samples,
     contents=Contents(of_tables=contents),
     warm=("parts", "fits", "boxes", "rows"),
-    examine=_examine,
     needs_all_rows=None,
     limits=(),
     no_limits="bounds are of the caps and ignored objects of images, which spans do not have",
