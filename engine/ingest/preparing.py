@@ -816,7 +816,7 @@ def rewritten(
 
         for role, source in inputs.sources.items():
             for column, dtype in inputs.schemas[role].items():
-                if dtype == pl.List and element(dtype).is_integer():
+                if isinstance(dtype, pl.List) and element(dtype).is_integer():
                     names = classes_in(source, column) or ()
                     if "O" in names:  # numbers of tags
                         source.frame = source.frame.with_columns(

@@ -208,3 +208,26 @@ def test_through_files(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """Every frame of a run in bounded memory equals that of a run in memory."""
     in_buckets(monkeypatch)
     same_as_in_memory(oriented(seed), "detection", tmp_path)
+
+
+@pytest.mark.parametrize("solid", [False, True])
+def test_degrees_next_to_radians_are_a_warning(solid: bool) -> None:
+    rng = np.random.default_rng(0)
+    n = 40
+    box = {"cx": 10.0, "cy": 10.0, "box_width": 9.0, "box_height": 3.0}
+    how = {"iou_type": "obb", "angle_format": "radians-clockwise"}
+    name = "angle"
+    if solid:
+        box = {"cx": 10.0, "cy": 10.0, "cz": 1.0, "length": 9.0, "width": 3.0, "height": 2.0}
+        how, name = {"iou_type": "bev", "angle_format": "radians-z-up"}, "yaw"
+    truth = pl.DataFrame({"datum_id": range(n), "label_value": "a", **box}).with_columns(
+        pl.Series(name, rng.uniform(-1.5, 1.5, n))
+    )
+    found = truth.with_columns(pl.col(name) + pl.Series(rng.normal(0, 0.02, n)), score=pl.lit(0.5))
+    degrees = found.with_columns(pl.col(name).degrees())
+    for check in (ee.score, ee.check):
+        noted(check(degrees, truth, **how), "angles_apart", severity="warning")
+        small = truth.with_columns(pl.col(name) / 50)
+        for ours, theirs in ((found, truth), (found, small), (degrees[:9], truth[:9])):
+            fair = check(ours, theirs, **how)
+            assert "angles_apart" not in {one.code for one in fair.findings}

@@ -27,6 +27,7 @@ from ...schemas.contract import (
     HEIGHT_2D,
     KEYPOINTS,
     NUM_POINTS,
+    OBB,
     OCCLUDED,
     PREDICTIONS,
     REGIONS,
@@ -662,6 +663,34 @@ def _note_scores(frames: Frames, score: pl.Series, datum: Array, settings: Setti
             frames.notes.append(note_of("scores_beyond_one", beyond, words, before="predictions: "))
 
 
+def _note_angles(frames: Frames) -> None:
+    """Warn if the angles of one side are in degrees, and those of the other in radians."""
+    tables = {"predictions": frames.predictions, "ground truths": frames.ground_truths}
+    name = next((one for one in (OBB.name, BOX3D.name) if one in frames.predictions.columns), "")
+    if name not in frames.ground_truths.columns:
+        return
+    angles = {}
+    for side, table in tables.items():
+        values, (offsets,) = flat(table[name])
+        last = offsets[1:][np.diff(offsets) > 0] - 1
+        angles[side] = np.abs(values.to_numpy()[last])
+    if min(map(len, angles.values())) < _LEAST_ANGLES:
+        return
+    small, large = sorted(angles, key=lambda side: float(np.median(angles[side])))
+    ratio = np.median(angles[large]) / max(float(np.median(angles[small])), 1e-9)
+    turn = 2 * np.pi
+    if _DEGREES[0] <= ratio <= _DEGREES[1] and angles[small].max() <= turn < angles[large].max():
+        message = (
+            f"angles of the {large} are about {ratio:.0f} times those of the {small}, as degrees"
+            f" are those of radians, and the numbers mean little. {option('angle_format')} is for"
+            " both sides: convert the angles of one."
+        )
+        frames.notes.append(Note("angles_apart", message, warning=True, facts={"ratio": ratio}))
+
+
+_LEAST_ANGLES, _DEGREES = 10, (40, 80)  # boxes of each side; ratios like 180 / pi
+
+
 def _two_scales(score: pl.Series, datum: Array) -> Note | None:
     """A warning of scores in percent in some datums, and as shares in others."""
     highest = pl.DataFrame({"datum": datum, "score": score}).group_by("datum").max()["score"]
@@ -842,6 +871,7 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     seen, neighbour = None, np.zeros(0, bool)
     if settings.rules.difficulties:
         seen, g_label, neighbour = graded(frames, datums, labels, codes, settings.rules)
+    _note_angles(frames)
     shapes = compared(frames, datums, labels, codes, settings, threads) or (None, None)
     ground_truths = frames.ground_truths
     score = pop_column(frames.predictions, "score")
