@@ -325,6 +325,31 @@ def test_frames_without_predictions_are_a_warning() -> None:
     )
 
 
+def walkers(sequence: str, n_frames: int, n_objects: int) -> pl.DataFrame:
+    """Return objects next to each other in every frame, with boxes."""
+    rows = pl.DataFrame({"frame": range(1, n_frames + 1)}).join(
+        pl.DataFrame({"object_id": range(n_objects)}), how="cross"
+    )
+    left, top = 100.0 * pl.col("object_id") + pl.col("frame"), pl.lit(5.0)
+    return rows.select(
+        "frame", "object_id", sequence=pl.lit(sequence), xmin=left, ymin=top, xmax=left + 40,
+        ymax=top + 80,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("n_objects", "last", "warns"), [(3, 25, True), (3, 45, False), (1, 25, False)]
+)
+def test_predictions_that_end_early_are_a_warning(n_objects: int, last: int, warns: bool) -> None:
+    """One of several sequences; a single object may be lost."""
+    rest = [walkers(name, 50, 3) for name in ("a", "b", "c")]
+    truth = pl.concat([*rest, walkers("d", 50, n_objects)])
+    found = truth.filter((pl.col("sequence") != "d") | (pl.col("frame") <= last))
+    warned = [one for one in ee.score(found, truth).findings if one.severity == "warning"]
+    expected = [("frames_without_predictions", {"count": 1, "sequences": ["d"]})]
+    assert [(one.code, one.facts) for one in warned] == expected * warns
+
+
 @pytest.mark.parametrize("factor", [1 / 10, 1 / 3, 1 / 2, 2, 3, 10])
 def test_tracks_on_another_scale(factor: float) -> None:
     predictions, truth = tracks(0, **{c: pl.col(c) * factor for c in CORNERS})

@@ -407,8 +407,9 @@ def _skipped(truth: Side, predicted: Side) -> Note | None:
     few = "predictions" if steps[1] > steps[0] else "ground truths"
     return Note(
         "frames_skipped",
-        f"the {few} have at most 1 of {step} frames, the other side 1 of {min(steps)}. Frames of"
-        " one side only count as missed or as false positives: remove them, e.g. with"
+        f"the {few} have at most 1 of {step} frames, the other side"
+        f" {'all' if min(steps) == 1 else f'1 of {min(steps)}'}. Frames of one side only count as"
+        " missed or as false positives: remove them, e.g. with"
         f" {option('where', f'frame % {step} = {first % step}')}.",
         warning=True,
         facts={"side": few.replace(" ", "_"), "steps": steps},
@@ -467,6 +468,41 @@ def _unanswered(truth: Side, predicted: Side) -> Note | None:
 
 
 _UNANSWERED, _FRAMES_LEAST = 0.5, 20  # share of frames, and how many there are at least
+
+
+def _cut_off(truth: Side, predicted: Side, ids: pl.Series) -> Note | None:
+    """A warning of sequences whose predictions end early, as of a tracker that was stopped.
+
+    Only frames with several objects are evidence: a single one may be lost.
+    """
+    last = np.full((2, len(ids)), -1, np.int64)
+    for ends, side in zip(last, (truth, predicted), strict=True):
+        np.maximum.at(ends, side.datum, side.frame)
+    ended = []
+    for datum in np.flatnonzero((last[1] >= 0) & (last[0] - last[1] >= _FRAMES_LEAST)):
+        theirs, ours = (side.frame[side.datum == datum] for side in (truth, predicted))
+        every = np.unique(theirs)
+        before = every[every <= last[1, datum]]
+        after = every.size - before.size
+        many = np.count_nonzero(theirs > last[1, datum]) >= _OBJECTS * after
+        whole = np.isin(before, ours).sum() >= _ANSWERED * max(before.size, _FRAMES_LEAST / 2)
+        if after >= max(_FRAMES_LEAST, _ENDED * every.size) and many and whole:
+            ended.append(int(datum))
+    if not ended:
+        return None
+    first = ended[0]
+    return Note(
+        "frames_without_predictions",
+        f"{count_of(len(ended), 'sequence')} without predictions in the last frames, first"
+        f" {ids[first]!r}: none after frame {last[1, first]:,} of {last[0, first]:,}. Ground truths"
+        " there count as missed. Was the tracker stopped early, or run at another frame rate?",
+        len(ended),
+        warning=True,
+        facts={"count": len(ended), "sequences": ids.gather(ended[:3]).to_list()},
+    )
+
+
+_ENDED, _ANSWERED, _OBJECTS = 0.4, 0.8, 2  # shares of frames after and before; objects per frame
 
 
 def _exchanged(truth: Side, predicted: Side) -> Note | None:
@@ -579,6 +615,7 @@ def _matched(
     sides = matched.truth, matched.predicted
     doubt = disagreement(batch, *sides, matched.rows, settings.alphas) or _skipped(*sides)
     doubt = doubt or _untracked(*sides) or _unanswered(*sides)
+    doubt = doubt or _cut_off(*sides, batch.datums.id)
     frames.notes += [*matched.notes, *([] if doubt is None else [doubt])]
     return matched
 
