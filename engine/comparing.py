@@ -484,6 +484,17 @@ def _cluster(cards: Mapping[str, Scorecard], options: Options, test: str) -> str
     return cluster
 
 
+def _differing_parts(paths: Sequence[Path]) -> list[str]:
+    """Return the paths without the folders and names that all of them begin and end with."""
+    every = [path.parts for path in paths]
+    least = min(map(len, every))
+    first = next((i for i in range(least) if len({parts[i] for parts in every}) > 1), least)
+    rest = [parts[first:] for parts in every]
+    least = min(map(len, rest))
+    last = next((i for i in range(least) if len({parts[-1 - i] for parts in rest}) > 1), least)
+    return ["/".join(parts[: len(parts) - last]) for parts in rest]
+
+
 def _names(runs: Sequence[Any], names: Sequence[str] | None) -> list[str]:
     """Return the names of the runs: as given, by their files or folders, or letters."""
     if names is not None:
@@ -495,8 +506,8 @@ def _names(runs: Sequence[Any], names: Sequence[str] | None) -> list[str]:
         return list(names)
     paths = [Path(run) for run in runs if isinstance(run, (str, Path))]
     if len(paths) == len(runs):
-        for titles in ([path.stem for path in paths], [str(path) for path in paths]):
-            if len(set(titles)) == len(titles):
+        for titles in ([path.stem for path in paths], _differing_parts(paths), [*map(str, paths)]):
+            if len(set(titles)) == len(titles) and all(titles):
                 return titles
     return (
         list(_LETTERS[: len(runs)])

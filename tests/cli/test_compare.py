@@ -122,6 +122,19 @@ def test_saved_runs_compare_like_their_tables(run, runs, tmp_path):
         assert message in err
 
 
+@pytest.mark.parametrize(
+    ("folders", "names"),
+    [(("a/labels", "b/labels"), "a against b"), (("a/x", "b/y"), "a/x against b/y")],
+)
+def test_runs_of_one_file_name_are_named_by_their_folders(run, runs, tmp_path, folders, names):
+    paths = [tmp_path / folder / f"p{Path(runs[0]).suffix}" for folder in folders]
+    for path, source in zip(paths, runs, strict=False):
+        path.parent.mkdir(parents=True)
+        path.write_bytes(Path(source).read_bytes())
+    status, out, _ = run("compare", *map(str, paths), *FAST)
+    assert (status, names in out.splitlines()[0]) == (0, True)
+
+
 def test_other_datums_and_other_truths_are_named(run, runs, tmp_path):
     fewer, other, numbered = (str(tmp_path / f"{name}.parquet") for name in ("few", "re", "nr"))
     table = pl.read_parquet(runs[1])
