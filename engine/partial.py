@@ -134,11 +134,14 @@ class TallyPlan:
         ready, plan = self._bound(tables), self._plan
         frames, before = collect(ready.sides, ready.where, ready.plan)
         rows = {role: frame for role, frame in frames.items() if role != LABELS}
+        before = {role: frame.height for role, frame in rows.items()} | before
+        checked = assemble(ready, frames, {}, self.options, Part({}, None, ALL))
+        for role in rows.keys() & checked.remaining.keys():
+            rows[role] = checked.remaining[role].filtered(rows[role])
         pairs = distinct_pairs([both_sides.side_pairs(rows)])
-        keys = [frame["label_key"] for frame in frames.values() if "label_key" in frame.columns]
+        keys = [frame["label_key"] for frame in rows.values() if "label_key" in frame.columns]
         keyed = pl.concat(keys).drop_nulls().unique() if keys else None
         pairs |= of_score_columns(ready, pairs, keyed)
-        checked = assemble(ready, frames, {}, self.options, Part({}, None, ALL))
         heights = {role: frame.height for role, frame in checked.sides.items()}
         if checked.datums is not None:
             heights["datums"] = checked.datums.height

@@ -39,6 +39,12 @@ class RemainingRows:
         self._masks.append(mask)
         self._numbers = None
 
+    def filtered(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return what remains of the rows that the first condition kept."""
+        for mask in self._masks:
+            frame = frame.filter(mask)
+        return frame
+
     def number(self, row: int) -> int:
         """Return the row number in the source, from 0, of a remaining row."""
         if self._numbers is None:

@@ -154,6 +154,23 @@ def test_label_maps_and_conditions_apply_in_every_part() -> None:
     assert sorted(card.notes) == sorted(whole.notes)
 
 
+def test_labels_of_datums_that_a_condition_removes_are_not_noted() -> None:
+    ids = pl.int_range(60, eager=True)
+    datums = pl.DataFrame({"datum_id": ids, "site": ids % 3})
+    label = pl.when(pl.col("datum_id") % 3 > 0)
+    true = datums.select("datum_id", label_value=label.then(pl.lit("a")).otherwise(pl.lit("b")))
+    found = true.with_columns(label_value=label.then(pl.lit("c")).otherwise(pl.lit("b")), score=0.5)
+    options: dict[str, Any] = {"where": "site = 0", "metrics": ["F1"], "task": "classification"}
+    tables = found, true, datums
+    plan = ee.plan(*tables[:2], datums=datums, **options)
+    parts = []
+    for at in (0, 30):
+        predictions, truths, listed = (one[at : at + 30] for one in tables)
+        parts.append(plan.tally(predictions, truths, datums=listed))
+    whole = ee.score(found, true, datums=datums, **options)
+    assert sorted(ee.merge(parts).summarise().notes) == sorted(whole.notes)
+
+
 def test_one_sided_labels_are_noted_only_after_merging() -> None:
     plan = ee.plan(CLASSES, metrics=["Accuracy"])
     columns = ROWS.drop("site")
