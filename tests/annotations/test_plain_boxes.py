@@ -182,6 +182,19 @@ def test_runs_of_trec_are_still_trec(tmp_path: Path) -> None:
         assert open_source(path).format == "trec"
 
 
+def test_shares_of_the_image_next_to_names_are_a_question(tmp_path: Path) -> None:
+    """YOLO's centres, sizes and confidence would be read as a score and corners."""
+    for side, line in (("p", "{} .2 .3 .25 .5 .9\n"), ("g", "{} .2 .3 .25 .5\n")):
+        (tmp_path / side).mkdir()
+        for name in "ab":
+            (tmp_path / side / f"{name}.txt").write_text(line.format("cat") + line.format("dog"))
+    sides = tmp_path / "p", tmp_path / "g"
+    for given in (None, "cxcywh"):
+        with refused("format_unknown", ee.ReadError, match="data.yaml"):
+            ee.score(*sides, box_format=given)
+    assert ee.score(*sides, box_format="xyxy").task == "detection"
+
+
 def test_names_of_several_words_and_broken_lines(tmp_path: Path) -> None:
     file = tmp_path / "i1.txt"
     file.write_text("traffic light 0.9 1 2 3 4\n\ntraffic light 0.8 1 2 3 4\n")

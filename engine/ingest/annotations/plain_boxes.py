@@ -547,9 +547,27 @@ def _read_images(look: Look) -> Source:
     frame = scored_or_not(frame, look).drop([_HARD] * (not frame[_HARD].sum()))
     if frame.height and frame["label_value"].str.contains("^[0-9]+$").all():
         frame = frame.with_columns(pl.col("label_value").cast(pl.Int64))
+    _refuse_shares(frame, look)
     frame, notes = _cornered(frame, look)
     evidence = _why(look, PER_IMAGE)
     return Source(frame.lazy(), datums=images_of(ids), evidence=evidence, notes=notes)
+
+
+def _refuse_shares(frame: pl.DataFrame, look: Look) -> None:
+    """Refuse coordinates that are shares of the image, as YOLO's, whose order is another."""
+    if look.box_format in ("xyxy", "xywh") or not frame.height:
+        return
+    values = frame.select(CORNER_NAMES).to_numpy()
+    if values.min() >= 0 and values.max() <= 1:
+        raise ReadError(
+            f"{look.given}: coordinates are shares of the image, from 0 to 1, as YOLO's, and the"
+            " classes are names. For YOLO write numbers in place of the names (class, cx, cy,"
+            " width, height and confidence), and the names in a data.yaml. For corners, or left,"
+            f" top, width and height, after the score: {option('box_format', 'xyxy')} or"
+            f" {option('box_format', 'xywh')}.",
+            code="format_unknown",
+            file=look.given,
+        )
 
 
 def _score_last(frame: pl.DataFrame) -> pl.DataFrame:
