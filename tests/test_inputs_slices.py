@@ -10,6 +10,7 @@ from loading import load_frames
 from refusals import refused
 from small_tables import counted, ground_truths, kinds, load, predictions, refusal
 
+import evalengine as ee
 from evalengine.ingest.slices import slice_text
 from evalengine.schemas.contract import ROW
 from evalengine.schemas.errors import InputError
@@ -29,6 +30,20 @@ def test_slices_come_from_the_datums_by_ascending_id() -> None:
     assert slices is not None
     assert slices.rows() == [(1, "rain", "8"), (2, "sun", "7"), (3, "rain", None)]
     assert slices.schema == {"datum_id": pl.Int64, "weather": pl.String, "camera": pl.String}
+
+
+@pytest.mark.parametrize("option", ["by", "cluster"])
+def test_a_slice_column_is_not_the_id_next_to_another_one(option: str) -> None:
+    """TREC calls a query a topic."""
+    found = pl.DataFrame({"query_id": ["a", "b"], "doc_id": ["x", "x"], "score": [0.5, 0.25]})
+    judged = pl.DataFrame({"query_id": ["a", "b"], "doc_id": ["x", "y"], "relevance": [1, 1]})
+    datums = pl.DataFrame({"query_id": ["a", "b"], "topic": ["t", "u"]})
+    card = ee.score(
+        found, judged, datums=datums, metrics=["MRR"], intervals=95, draws=20, **{option: "topic"}
+    )
+    assert card.value("MRR") == 0.5
+    with refused("ambiguous_column", column="datum_id"):
+        ee.score(found, judged, datums=datums, metrics=["MRR"])
 
 
 def test_crossed_slices_join_their_values() -> None:

@@ -110,7 +110,7 @@ def recognise(
     Args:
         columns: the user's mapping, name in the input to canonical name; takes precedence.
         score_columns: columns of one label's score each, if the contract allows it.
-        slices: slice columns; of several columns that could be an angle, these are not.
+        slices: slice columns; of several candidates for a column, these are not.
     """
     find = Finder(schema, table.side, columns, table.names if columns else None, slices)
     shape = SHAPES[table.shape]

@@ -986,5 +986,5 @@ def _naming(side: Side, options: Options) -> Naming:
         options.score_columns,
         options.id_format,
         options.label_format,
-        [name for entry in options.by for name in split(entry, side.schema)],
+        [name for entry in options.columns_of_datums for name in split(entry, side.schema)],
     )

@@ -204,7 +204,7 @@ class Finder:
     Args:
         columns: the user's mapping, name in the input to canonical name.
         names: canonical names of the table; by default any.
-        slices: slice columns.
+        slices: slice columns, which are read as another column only if no other candidate is there.
     """
 
     def __init__(
@@ -256,6 +256,7 @@ class Finder:
     def by_alias(self, column: Column) -> str | None:
         """The one unclaimed column that bears an alias; two are a problem, not a guess."""
         matches = self.candidates((column.name, *column.aliases))
+        matches = [name for name in matches if name not in self.slices] or matches
         if column.weak and self.side == TABLE and self.candidates(column.kin):
             matches = [name for name in matches if dtypes.folded(name) not in column.weak]
         if column.spare:
