@@ -239,6 +239,19 @@ def test_labels_in_two_unicode_forms_are_noted(swapped: bool, lone: bool) -> Non
         assert "labels_spelt_apart" not in {one.code for one in card.findings}
 
 
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [("cat", "cat\u200b"), ("cat", "\ufeffcat"), ("cat", "ca\u00adt"), ("t-shirt", "t\u2013shirt")],
+)
+def test_invisible_characters_and_dashes_are_a_warning(name: str, other: str) -> None:
+    """Invisible ones also if the other side has both spellings."""
+    both = [] if name == "t-shirt" else [([name, other], [name, name])]
+    for actual, predicted in (([other, "dog"], [name, "dog"]), *both):
+        card = ee.score(pl.DataFrame({"y_true": actual * 3, "y_pred": predicted * 3}))
+        assert "labels_spelt_apart" in {one.code for one in card.findings}
+        assert any(repr(name) in one for one in card.warnings)
+
+
 def test_labels_with_leading_zeros_are_noted() -> None:
     def codes(predicted: list[str]) -> set[str]:
         table = pl.DataFrame({"actual": ["7", "12", "x0"], "predicted": predicted})

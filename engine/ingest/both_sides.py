@@ -109,12 +109,16 @@ def _equal_spellings(one_sided: Sequence[pl.Series], others: Sequence[pl.Series]
     return result
 
 
+_INVISIBLE = "[\u00ad\u200b-\u200f\u2060\ufeff]+"
+"""Soft hyphens, blanks without width and marks of direction or byte order."""
+
+
 def _composed(label: str) -> str:
     return unicodedata.normalize("NFC", label)
 
 
 def _folded(label: str) -> str:
-    composed = _composed(label.strip())
+    composed = _composed(re.sub(_INVISIBLE, "", label).strip())
     return composed.casefold() if len(composed) > 1 else composed
 
 
@@ -122,7 +126,7 @@ def plain(label: str) -> str:
     """Return a label in composed Unicode, without case, separators, plural endings and zeros."""
     if label.isdecimal():
         return label.lstrip("0") or "0"
-    letters = re.sub(r"[\s_./-]+", "", _composed(label.casefold()))
+    letters = re.sub(rf"[\s_./\u2010-\u2014-]+|{_INVISIBLE}", "", _composed(label.casefold()))
     return re.sub("(?<=[sxz])es$|(?<=[^sui])s$", "", letters) or letters
 
 
