@@ -239,8 +239,7 @@ class _Classification(Metric):
                 code="scores_missing",
             )
         if not self.hard:
-            names = [f"score_{i}" for i in range(self.n_labels)] if wide else ["score"]
-            columns = dict(zip(names, np.atleast_2d(predicted.T), strict=True))
+            columns = self._score_columns(predicted)
         elif wide:
             columns = {"predicted": raw.argmax(axis=1)}  # small logits tie once they are shares
         else:
@@ -248,6 +247,11 @@ class _Classification(Metric):
             columns = {"predicted": columns["predicted"].astype(np.int64)}
         rows = pl.DataFrame({"actual": truth.astype(np.int64), **columns})
         self._batches.append({"rows": rows}, datums=len(truth))
+
+    def _score_columns(self, scores: Array) -> dict[str, Array]:
+        """Return the columns to store of probabilities, [N] of the positive class or [N, C]."""
+        names = [f"score_{i}" for i in range(self.n_labels)] if scores.ndim > 1 else ["score"]
+        return dict(zip(names, np.atleast_2d(scores.T), strict=True))
 
     def _within(self, name: str, labels: Array) -> None:
         strange = labels[(labels < 0) | (labels >= self.n_labels)]
@@ -565,7 +569,12 @@ def _of_one_class(tn: int, fp: int, fn: int, tp: int, otherwise: float) -> float
 
 
 class CalibrationError(_Classification):
-    """Mean (``norm`` l1) or largest (max) gap between confidence and accuracy in equal bins."""
+    """Mean (``norm`` l1) or largest (max) gap between confidence and accuracy in equal bins.
+
+    Bins have the precision of the scores, single for multiclass, and exactly 1 is a separate bin,
+    as in torchmetrics 1.9. The last bit of torch's edges depends on the processor; here they are
+    NumPy's.
+    """
 
     hard = False
 
@@ -580,27 +589,30 @@ class CalibrationError(_Classification):
         **kwargs: Any,
     ) -> None:
         chosen("norm", norm, ("l1", "max"))
-        self.n_bins, self.name = n_bins, {"l1": "ECE", "max": "MCE"}[norm]
+        self.n_bins, self.norm = n_bins, norm
         super().__init__(task, 0.5, num_classes, ignore_index, validate_args, **kwargs)
+
+    def _score_columns(self, scores: Array) -> dict[str, Array]:
+        if scores.ndim == 1:
+            return {"score": scores}
+        predicted = scores.argmax(axis=1)
+        best = scores[np.arange(len(scores)), predicted].astype(np.float32)
+        return {"score": best, "predicted": predicted}
 
     def compute(self) -> Any:
         """The value of all batches since the last reset."""
         if self._empty():
-            return result(math.nan if self.name == "ECE" else 0.0)
-        error = _float(self._card(self.name, n_bins=self.n_bins).value(self.name))
+            return result(math.nan if self.norm == "l1" else 0.0)
         rows = self._table("rows")
-        actual = rows["actual"].to_numpy()
-        scores = rows.drop("actual").to_numpy()
-        sure = scores.max(axis=1)
-        if not (sure == 1).any():
-            return result(error)
-        # torchmetrics has a separate bin for scores of exactly 1.
-        right = actual if scores.shape[1] == 1 else scores.argmax(axis=1) == actual
-        edges = np.linspace(0, 1, self.n_bins + 1, dtype=np.float32)
+        right = rows["actual"].to_numpy()
+        if "predicted" in rows.columns:
+            right = right == rows["predicted"].to_numpy()
+        sure = rows["score"].to_numpy()
+        edges = np.linspace(0, 1, self.n_bins + 1, dtype=sure.dtype)
         at = np.searchsorted(edges, sure, side="right") - 1
         many = np.bincount(at)
         gaps = np.abs(np.bincount(at, right) - np.bincount(at, sure))
-        if self.name == "ECE":
+        if self.norm == "l1":
             return result(float(gaps.sum() / many.sum()))
         return result(float((gaps[many > 0] / many[many > 0]).max()))
 

@@ -124,6 +124,9 @@ def test_scores_of_exactly_one_have_a_separate_bin() -> None:
     for norm, value in (("l1", (0.95 + 2 * 0.5) / 3), ("max", 0.95)):
         metric = tm.CalibrationError("binary", n_bins=10, norm=norm)
         assert in_batches(metric, preds, target) == pytest.approx(value)
+    # 0.2 begins a bin in its precision; below the edge of single precision, its bin had 0.15 too.
+    metric = tm.CalibrationError("binary", n_bins=10, norm="max")
+    assert in_batches(metric, [0.15, 0.2, 1.0], [0, 1, 1]) == pytest.approx(0.8)
     wide = np.array([[0.05, 0.95], [0.0, 1.0], [0.0, 1.0]])
     metric = tm.CalibrationError("multiclass", num_classes=2, n_bins=10)
     assert in_batches(metric, wide, target) == pytest.approx((0.95 + 2 * 0.5) / 3)
