@@ -355,6 +355,17 @@ class TestScoresOfOtherLabels:
         card = ee.score(table, score_columns={0: "zero", 1: "one"})
         assert warned(card) == []
 
+    def test_labels_decided_by_weights(self) -> None:
+        rng = np.random.default_rng(5)
+        scores = rng.dirichlet(np.ones(3) * 3, 200)
+        predicted = (scores * [0.2, 1, 5]).argmax(1)
+        assert (predicted != scores.argmax(1)).mean() > 0.5
+        columns = pl.DataFrame(scores, schema=list(self.LABELS))
+        labels = pl.Series(predicted).replace_strict(dict(enumerate(self.LABELS)))
+        table = columns.with_columns(actual=labels, predicted=labels)
+        card = ee.score(table, score_columns=dict(zip(self.LABELS, self.LABELS, strict=True)))
+        assert codes_of(card, "scores_of_other_labels") == []
+
 
 class TestDatumsWithoutPredictions:
     @staticmethod

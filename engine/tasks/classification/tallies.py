@@ -688,13 +688,13 @@ def _listed(
         unit, label = _units_of(rows, n_units), _labels(rows)
         hard, hard_score = best_above(batch, rows, settings, unit, label)
     elif batch.hard is not None:
-        best, top, hard = hard, hard_score, batch.hard
+        hard, top = batch.hard, hard_score
         hard_score = np.full(n_units, np.nan)
         unit = _units_of(rows, n_units)
         chosen = np.flatnonzero(_labels(rows) == hard[unit])
         hard_score[unit[chosen]] = rows.score[chosen]
-        if frames is not None and best is not None:
-            _note_other_labels(frames, best[hard_score < top], chosen.size)
+        if frames is not None:
+            _note_other_labels(frames, rows, chosen, np.count_nonzero(hard_score < top))
     units = _units(batch, hard, hard_score, facts=facts)
     labels = np.ones(len(batch.labels), bool)
     scored = Scored(
@@ -724,19 +724,26 @@ def _note_whole_lists(frames: Frames, scores: float, n_labels: int, settings: Se
         frames.notes.append(Note("cut_offs_of_all_labels", message, facts=facts))
 
 
-def _note_other_labels(frames: Frames, others: Array, of: int) -> None:
+def _note_other_labels(frames: Frames, rows: Rows, chosen: Array, count: int) -> None:
     """Warn if other labels than the predicted ones have the highest scores in most units.
 
-    If these are a single label, the predicted ones were decided by a threshold.
+    Labels that a threshold or a weight decided have higher scores where they are predicted.
 
     Args:
-        others: int32 [n], labels of the highest scores where they are not the predicted ones.
-        of: number of units.
+        chosen: rows of the predicted labels.
+        count: number of units in which they have not the highest score.
     """
     values = {"least": 0.5, "fewest": _LEAST // 2}
-    enough = not frames.whole or others.size >= values["fewest"]
-    if enough and others.size > values["least"] * of and (others != others[0]).any():
-        facts = Facts(severity=WARNING, count=others.size, of=of, values=values)
+    if count <= values["least"] * chosen.size or (frames.whole and count < values["fewest"]):
+        return
+    label, score = _labels(rows), rows.score
+    own, own_sum, n, total = (
+        np.bincount(label[some], weight, int(label.max()) + 1)
+        for some in (chosen, slice(None))
+        for weight in (None, score[some])
+    )
+    if np.count_nonzero(own_sum * (n - own) < (total - own_sum) * own) > 1:
+        facts = Facts(severity=WARNING, count=int(count), of=chosen.size, values=values)
         frames.notes += apply((_OTHER_LABELS,), "", {_OTHER_LABELS.code}, [facts])[0]
 
 
