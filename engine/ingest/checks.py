@@ -89,8 +89,7 @@ class Check:
         self.side, self.selects = table.side, table.filtered
         self.task = table.task
         self.key, self._declared = table.key, table.columns
-        required = {column.name for column in table.required}
-        self._whole_key = required.isdisjoint({*table.key} - self.schema.keys())
+        self._required = table.required
         self.datum, self.unit = table.datum, table.unit[0]
         self.several = table.multilabel_key or None
         self.columns = [column for column in table.columns if column.name in self.schema]
@@ -238,8 +237,10 @@ class Check:
         if self.datum in self.key and self.datum not in key:
             self.note_doubled()  # every row is a separate datum, or ids are refused already
             return
-        if key and self._whole_key and rows_repeat(self.frame, key, self.bucket):
-            self._repeats(key, pl.struct(key).is_duplicated())
+        if key and rows_repeat(self.frame, key, self.bucket):
+            required = {column.name for column in self._required}
+            if required.isdisjoint({*self.key} - {*key}):  # a missing column is reported instead
+                self._repeats(key, pl.struct(key).is_duplicated())
 
     def note_doubled(self) -> None:
         """Warn if the second half of rows that no key identifies repeats the first."""

@@ -256,7 +256,8 @@ class Finder:
     def by_alias(self, column: Column) -> str | None:
         """The one unclaimed column that bears an alias; two are a problem, not a guess."""
         matches = self.candidates((column.name, *column.aliases))
-        matches = [name for name in matches if name not in self.slices] or matches
+        if len(matches) > 1:
+            matches = [name for name in matches if name not in self.slices] or matches
         if column.weak and self.side == TABLE and self.candidates(column.kin):
             matches = [name for name in matches if dtypes.folded(name) not in column.weak]
         if column.spare:

@@ -871,7 +871,8 @@ def encode_batch(frames: Frames, settings: Settings, threads: Workers) -> Batch:
     seen, neighbour = None, np.zeros(0, bool)
     if settings.rules.difficulties:
         seen, g_label, neighbour = graded(frames, datums, labels, codes, settings.rules)
-    _note_angles(frames)
+    if not {OBB.name, BOX3D.name}.isdisjoint(frames.predictions.columns):
+        _note_angles(frames)
     shapes = compared(frames, datums, labels, codes, settings, threads) or (None, None)
     ground_truths = frames.ground_truths
     score = pop_column(frames.predictions, "score")
