@@ -407,19 +407,14 @@ def cuts_of(sample: Array, n: int) -> Cuts:
     """
     shares = np.linspace(0.0, 1.0, n, endpoint=False)[1:]
     cuts = np.unique(np.quantile(sample, shares, method="lower"))
-    low, high = np.quantile(sample, [0.01, 0.99])
-    with np.errstate(over="ignore"):
-        width = (high - low) / _CELLS
-    cells = low + width * np.arange(_CELLS)
-    guide = np.searchsorted(cuts, cells, "right").astype(np.int32)
-    return Cuts(
-        np.pad(cuts, 1, constant_values=np.nan), low, 1 / width if width > 0 else 0.0, guide
-    )
+    low, high = np.quantile(sample, [0.01, 0.99], method="lower")
+    limits = np.finfo(np.float64)  # differences may overflow, and so may the inverse of a tiny one
+    width = float(np.clip(high / _CELLS - low / _CELLS, limits.tiny, limits.max / _CELLS))
+    guide = np.searchsorted(cuts, low + width * np.arange(_CELLS), "right").astype(np.int32)
+    return Cuts(np.pad(cuts, 1, constant_values=np.nan), low, 1 / width, guide)
 
 
-_CELLS = (
-    4096  # so that few cells contain a cut, at which the branches of a search are unpredictable
-)
+_CELLS = 4096  # few of them contain a cut, at which the branches of a search are unpredictable
 
 
 @inner

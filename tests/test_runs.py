@@ -79,6 +79,14 @@ def test_the_run_of_all_parts(
     assert list(Path(place.folder).iterdir()) == []  # files have no names
 
 
+def test_huge_and_tiny_scores(tmp_path: Path) -> None:
+    """Differences of scores overflow, or their inverse does."""
+    for score in ([-1.7e308, 1.7e308, 0.0] * 40, [0.0] * 60 + [i * 5e-324 for i in range(60)]):
+        run = Sorted(np.array([0, 120]), np.array(score), None)
+        merged = merge_score_runs(iter([run, run]), 1, Place(str(tmp_path), 10))
+        assert merged.score.tolist() == sorted(score + score)
+
+
 def test_no_part_has_a_run(tmp_path: Path) -> None:
     merged = merge_score_runs(iter([]), 3, Place(str(tmp_path), 10))
     assert merged.start.tolist() == [0, 0, 0, 0]
