@@ -694,7 +694,7 @@ def _listed(
         chosen = np.flatnonzero(_labels(rows) == hard[unit])
         hard_score[unit[chosen]] = rows.score[chosen]
         if frames is not None:
-            _note_other_labels(frames, rows, chosen, np.count_nonzero(hard_score < top))
+            _note_other_labels(frames, rows, chosen, int((hard_score < top).sum()))
     units = _units(batch, hard, hard_score, facts=facts)
     labels = np.ones(len(batch.labels), bool)
     scored = Scored(
@@ -743,7 +743,7 @@ def _note_other_labels(frames: Frames, rows: Rows, chosen: Array, count: int) ->
         for weight in (None, score[some])
     )
     if np.count_nonzero(own_sum * (n - own) < (total - own_sum) * own) > 1:
-        facts = Facts(severity=WARNING, count=int(count), of=chosen.size, values=values)
+        facts = Facts(severity=WARNING, count=count, of=chosen.size, values=values)
         frames.notes += apply((_OTHER_LABELS,), "", {_OTHER_LABELS.code}, [facts])[0]
 
 
