@@ -276,3 +276,34 @@ def test_boxes_of_several_frames_in_one_datum(frames: list[int], warns: bool) ->
     found = ee.score(truth.with_columns(score=0.5), truth).findings
     named = [one.facts for one in found if one.code == "frames_unread"]
     assert named == [{"count": 2, "of": 2, "columns": ["Frame No"]}] * warns
+
+
+class TestOneTable:
+    """Columns of both sides in one table, by words in their names."""
+
+    LABELS = pl.DataFrame({"actual": ["a", "b"] * 20, "predicted": ["a", "b"] * 20})
+
+    def rows(self, *names: str, step: float = 5.0) -> pl.DataFrame:
+        numbers = pl.int_range(40, eager=True).cast(pl.Float64)
+        return self.LABELS.with_columns(
+            (numbers + step * i).alias(name) for i, name in enumerate(names)
+        )
+
+    def test_ends_of_spans_are_refused(self) -> None:
+        table = self.rows("start_gt", "end_gt", "start_pred", "end_pred")
+        assert refused(table)["columns"] == ["start_gt", "end_gt", "start_pred", "end_pred"]
+        card = ee.score(table, task="classification")
+        assert [one.severity for one in findings_of(card)] == ["note"]
+
+    @pytest.mark.parametrize("names", [("xmin_true", "xmin_pred"), ("trueX", "predictedX")])
+    def test_positions_are_a_warning(self, names: tuple[str, str]) -> None:
+        for check in (ee.score, ee.check):
+            (one,) = findings_of(check(self.rows(*names)))
+            assert (one.severity, one.facts["columns"]) == ("warning", [*names])
+
+    @pytest.mark.parametrize(
+        "table", [("age_true", "age_pred"), ("xmin_pred", "other"), ("xmin_true", "ymin_pred")]
+    )
+    def test_other_columns(self, table: tuple[str, str]) -> None:
+        assert findings_of(ee.score(self.rows(*table))) == []
+        assert findings_of(ee.score(self.rows("xmin_true", "xmin_pred", step=0.0))) == []

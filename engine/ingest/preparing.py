@@ -857,6 +857,9 @@ def early_notes(
         if evidence is not None:
             rule_notes, problems = rules.apply(columns.RULES, task, signals, evidence)
             of_rules += rule_notes
+    elif TABLE in sides and not problems and len(schema) > len(naming.exprs):
+        rule_notes, problems = columns.differing_pairs(ready, options)
+        of_rules += rule_notes
     if problems:
         refuse(problems, {role: side.source.description for role, side in sides.items()})
     notes: list[Note] = []

@@ -13,15 +13,15 @@ from evalengine import metrics
 from evalengine.ingest.both_sides import LABEL_COLUMNS
 from evalengine.ingest.collecting import Prepared
 from evalengine.ingest.dtypes import folded, within
-from evalengine.ingest.problems import count_of, listing
+from evalengine.ingest.problems import Note, Problem, count_of, listing
 from evalengine.ingest.recognise import Naming, Side
 from evalengine.ingest.where import Condition
-from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS
+from evalengine.schemas.contract import GROUND_TRUTHS, PREDICTIONS, TABLE
 from evalengine.schemas.options import Options
 from evalengine.schemas.tables import FRAME, RANK
 from evalengine.schemas.wording import option
 
-from . import NOTE, PROBLEM, WARNING, Facts, Rule, rows_of, words
+from . import NOTE, PROBLEM, WARNING, Facts, Rule, apply, rows_of, words
 
 _HEAD = 2_000  # rows of each side that are compared first
 _FEW = 20  # common keys that are enough
@@ -141,6 +141,53 @@ def _differing(evidence: Columns) -> Iterator[Facts]:
             of=of,
             values={"task": task, "unit": list(ours.table.unit), "ways": _corners(positions)},
         )
+
+
+_TRUE = words("true truth gt actual target reference gold")
+_PREDICTED = words("pred predicted prediction det detected")
+_SPLIT = r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+"
+
+
+def differing_pairs(ready: Prepared, options: Options) -> tuple[list[Note], list[Problem]]:
+    """Apply the rule of unread columns to one table, whose sides are words in names."""
+    side = ready.sides[TABLE]
+    task, inferred = side.table.task, options.task is None
+    pairs: dict[tuple[str, ...], dict[bool, str]] = {}
+    for name in side.schema.keys() - side.naming.used if task in _GUESSED else ():
+        parts = [part for part in re.split(_SPLIT, name) if part]
+        kinds = [(part.lower() in _TRUE, part.lower() in _PREDICTED) for part in parts]
+        of_side = [truth for truth, predicted in kinds if truth or predicted]
+        if len(of_side) == 1:
+            rest = (part for part, kind in zip(parts, kinds, strict=True) if not any(kind))
+            pairs.setdefault(tuple(rest), {})[of_side[0]] = name
+    named = [both for both in pairs.values() if len(both) == 2]
+    if not named:
+        return [], []
+    names = [name for name in side.schema if any(name in both.values() for both in named)]
+    positions, shapes, _ = _positions(side, names)
+    rows = rows_of(ready, TABLE).head(_HEAD)
+    chosen: list[str] = []
+    most = of = 0
+    for both in named:
+        if not {*both.values()} <= {*positions}:
+            continue
+        differ = [_plain(one, side.schema[one]).cast(pl.String) for one in both.values()]
+        n, of = rows.select((differ[0] != differ[1]).sum(), all=pl.len()).collect().row(0)
+        if n and n >= _DIFFER * of:
+            most, chosen = max(most, n), [*chosen, *both.values()]
+    if not chosen:
+        return [], []
+    sure = PROBLEM if {*chosen} & shapes else WARNING
+    facts = Facts(
+        severity=sure if inferred else NOTE,
+        side=TABLE,
+        columns=tuple(name for name in names if name in chosen),
+        count=most,
+        of=of,
+        values={"task": task, "unit": list(side.table.unit), "ways": {}},
+    )
+    rule = Rule("unread_columns_differ", set(), lambda _: iter([facts]), _describe_differing)
+    return apply([rule], task, {"pairs"}, ready)
 
 
 def _idle(evidence: Columns) -> list[str]:
@@ -309,7 +356,8 @@ def _describe_differing(facts: Facts) -> str:
     if facts.severity != PROBLEM:
         return (
             f"{columns}: on both sides, {differ} compared, and {are} not read. If {task} should"
-            f" score {them}, write {named}; if not, drop {them} from one of the tables."
+            f" score {them}, write {named}; if not, drop {them}"
+            f"{'' if facts.side == TABLE else ' from one of the tables'}."
         )
     meaning = f"If {'these are boxes' if ways else f'{they} should count'}, write {named}."
     return (
