@@ -293,15 +293,18 @@ SEPARATED = tuple(name for name in _MARKED if name != "percent signs")
 def refuse_marked(texts: Sequence[pl.Series], task: str, *names: str) -> None:
     """Refuse text columns of numbers with separators or other signs, read as labels.
 
-    Marks of missing values do not matter, nor does a tenth of other texts.
+    Marks of missing values do not matter, nor does a tenth of other texts, except lists of three
+    numbers and more, next to which ``1,2`` is a list of labels.
     """
     for name in names:
         mark, pattern, remedy = _MARKED[name]
         filled = [one.filter(~one.str.strip_chars().str.contains(MISSING)) for one in texts]
         fitting = [one.filter(one.str.contains(pattern)) for one in filled]
         marked = [one.filter(one.str.contains(mark)) for one in fitting]
+        others = [one.filter(~one.str.contains(pattern)) for one in filled]
         if not all(map(len, marked)) or any(
-            len(one) - len(fit) > len(one) // _FEW for one, fit in zip(filled, fitting, strict=True)
+            len(other) > len(one) // _FEW or other.str.contains(r"\d\s*,\s*\d.*,\s*\d").any()
+            for one, other in zip(filled, others, strict=True)
         ):
             continue
         several = "s" * (len(texts) > 1)

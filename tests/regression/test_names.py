@@ -243,7 +243,14 @@ def test_numbers_of_other_conventions_are_refused(text: str, other: str | None) 
 
 @pytest.mark.parametrize(
     "labels",
-    [["50%", "75%", "99%"], ["1 120", "120 7"], ["$5", "$10"], ["\u22121", "1"], ["10:30"]],
+    [
+        ["50%", "75%", "99%"],
+        ["1 120", "120 7"],
+        ["$5", "$10"],
+        ["\u22121", "1"],
+        ["10:30"],
+        [*["1,2", "3"] * 9, "1,2,3"],
+    ],
 )
 def test_texts_with_signs_may_be_labels(labels: list[str]) -> None:
     assert ee.score({"y_true": labels * 20, "y_pred": labels * 20}).value("Accuracy") == 1

@@ -186,7 +186,9 @@ def differing_pairs(ready: Prepared, options: Options) -> tuple[list[Note], list
         of=of,
         values={"task": task, "unit": list(side.table.unit), "ways": {}},
     )
-    rule = Rule("unread_columns_differ", set(), lambda _: iter([facts]), _describe_differing)
+    rule: Rule[Prepared] = Rule(
+        "unread_columns_differ", set(), lambda _: iter([facts]), _describe_differing
+    )
     return apply([rule], task, {"pairs"}, ready)
 
 
