@@ -11,7 +11,7 @@ import zoneinfo
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -209,6 +209,14 @@ class LoadedJob(msgspec.Struct, frozen=True):
         return pattern if "://" in pattern else str(base / Path(pattern).expanduser())
 
 
+def _choices(name: str) -> list[str]:
+    """Return the values of a key of a job that has a few of them."""
+    section, _, field = name.rpartition(".")
+    hint = get_type_hints(JobOutputs if section == "outputs" else Job)[field]
+    kinds = [one for one in (hint, *get_args(hint)) if get_origin(one) is Literal]
+    return [value for kind in kinds for value in get_args(kind)]
+
+
 def load_job(path: str | Path, changes: Mapping[str, str] | None = None) -> LoadedJob:
     """Read a job file.
 
@@ -280,7 +288,10 @@ def _loaded(raw: dict[str, Any], path: Path, changes: dict[str, str]) -> LoadedJ
         # The default contains {run_id}, which becomes a placeholder as in written texts.
         folder = _expander(assigned, RUN_ID)(template)
     except msgspec.ValidationError as error:
-        raise OptionError(f"{error}.", code="option_value", option=path_of(error)) from None
+        name = path_of(error)
+        choices = ", ".join(_choices(name)) if "enum value" in str(error) else ""
+        known = f" Known: {choices}." if choices else ""
+        raise OptionError(f"{error}.{known}", code="option_value", option=name) from None
     if not Path(os.path.normpath(folder)).name:
         raise OptionError(
             f"outputs.folder: {folder!r} cannot be replaced; name a folder in it.",

@@ -63,7 +63,11 @@ class TestKeys:
             (
                 '"history"',
                 '"history"\nhistory_format = "csv"',
-                {"code": "option_value", "option": "outputs.history_format"},
+                {
+                    "code": "option_value",
+                    "option": "outputs.history_format",
+                    "match": "Known: parquet, delta",
+                },
             ),
             ('by = ["weather"]', "by = 3", {"code": "option_value", "option": "by"}),
             (
@@ -86,7 +90,11 @@ class TestKeys:
                 "mAP >= baseline",
                 {"code": "option_missing", "option": "baseline"},
             ),
-            ("by =", 'executor = "spark"\nby =', {"code": "option_value", "option": "executor"}),
+            (
+                "by =",
+                'executor = "spark"\nby =',
+                {"code": "option_value", "option": "executor", "match": "processes, dask"},
+            ),
             ("by =", 'address = "tcp://x"\nby =', {"code": "option_unread", "option": "address"}),
             (
                 "by =",
