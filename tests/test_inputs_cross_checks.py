@@ -296,6 +296,13 @@ def test_labels_in_other_capitals_on_both_sides_are_a_warning() -> None:
     assert 'label_map={"tech-support": "technical"}' in warned["labels_one_sided"]
 
 
+def test_an_answer_in_other_capitals_among_hundreds_is_a_note() -> None:
+    expected = [f"answer {i}" for i in range(300)]
+    table = pl.DataFrame({"expected": expected, "output": ["Answer 0", *expected[1:]]})
+    found = {one.code: one.severity for one in ee.score(table).findings}
+    assert found["labels_spelt_apart"] == "note"
+
+
 def test_labels_with_blanks_next_to_the_plain_ones_are_noted() -> None:
     for name, other in (("cat ", "cat"), ("cat", "cat ")):
         mine = pl.DataFrame({"datum_id": [1, 2, 3], "label_value": [name, "cat", "dog"]})

@@ -110,12 +110,14 @@ class TestPositions:
         assert refused(*tables)["columns"] == [*names]
 
     def test_lists_of_four_numbers_may_be_boxes(self) -> None:
-        card = ee.score(*sides(location=([[0.1, 0.2, 0.3, 0.4]] * 2, [[0.5, 0.2, 0.8, 0.4]] * 2)))
+        card = ee.score(*sides(location=([[0.1, 0.2, 0.3, 0.5]] * 2, [[0.5, 0.2, 0.8, 0.4]] * 2)))
         assert [(one.severity, one.facts["columns"]) for one in findings_of(card)] == [
             ("warning", ["location"])
         ]
 
-    @pytest.mark.parametrize("names", [("x",), ("x", "y"), ("Start",), ("height",), ("point",)])
+    @pytest.mark.parametrize(
+        "names", [("x",), ("x", "y"), ("Start",), ("height",), ("point",), ("roi",), ("quad",)]
+    )
     def test_names_that_may_mean_something_else_are_a_warning(self, names: tuple[str, ...]) -> None:
         card = ee.score(*sides(**{name: ([1, 2], [5, 6]) for name in names}))
         assert [(one.severity, one.facts["columns"]) for one in findings_of(card)] == [
@@ -128,6 +130,10 @@ class TestPositions:
             {"width": ([224, 224], [640, 800]), "height": ([224, 224], [480, 600])},
             {"img_w": ([224, 224], [640, 800]), "img_h": ([224, 224], [480, 600])},
             {"embedding": ([[0.1, 0.2]] * 2, [[0.3, 0.4]] * 2)},
+            {"embedding": ([[0.1, 0.2, -0.4, 0.1]] * 2, [[0.3, 0.4, -0.1, 0.2]] * 2)},
+            {"probabilities": ([[0.1, 0.2, 0.3, 0.4]] * 2, [[0.4, 0.1, 0.2, 0.3]] * 2)},
+            {"start_timestamp": ([1, 2], [5, 6]), "end_timestamp": ([2, 3], [7, 8])},
+            {"begin_row_id": ([1, 2], [5, 6]), "end_row_id": ([2, 3], [7, 8])},
             {
                 "begin_time": (["8:00", "9:00"], ["8:30", "9:30"]),
                 "end_time": (["9:00", "9:10"], ["8:50", "9:50"]),

@@ -56,9 +56,12 @@ def _spelling_notes(
         way += ", or normalise the columns, e.g. with .str.normalize('NFC') of Polars"
     notes = []
     few = same == equal and 2 * len(same) < theirs.n_unique()
-    # Labels of which one side has both spellings may be two classes.
+    # Labels of which one side has both spellings may be two classes; a few of hundreds are wrong
+    # answers rather than classes.
+    rare = 100 * len(same) < theirs.n_unique()
     maybe_classes = few and not any(
-        _composed(a.strip()) == _composed(b.strip()) or (a in mine and b in theirs_only)
+        _composed(a.strip()) == _composed(b.strip())
+        or (a in mine and b in theirs_only and not rare)
         for a, b in same.items()
     )
     if same:

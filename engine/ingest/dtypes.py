@@ -131,16 +131,21 @@ def numbers_in(values: pl.LazyFrame, name: str) -> Texts | None:
 
 
 def marked_numbers(rows: pl.LazyFrame, schema: Mapping[str, pl.DataType]) -> list[str]:
-    """Return the text columns of numbers and a few marks of missing values, or of numbers with
-    fractions and a few other texts.
+    """Return the text columns of numbers and a few marks of missing values, or of many numbers
+    with fractions and a few other texts.
+
+    Codes such as '02134' are no numbers, and a few different ones may be versions or grades.
     """
     texts = [name for name, dtype in schema.items() if dtype == pl.String]
     head = rows.select(texts).head(1000).collect() if texts else pl.DataFrame()
     result = []
     for one in head:
-        if _begins_with_digit(one) and (summary := numbers_in(rows, one.name)):
-            number = head.select(number_of(one.name)).to_series()
-            if fractional(number) if summary.bad else summary.missing:
+        if not _begins_with_digit(one) or one.str.contains(r"^\s*0\d").any():
+            continue
+        if (summary := numbers_in(rows, one.name)) is not None:
+            number = head.select(number_of(one.name)).to_series().drop_nulls()
+            many = number.n_unique() > min(2 * _FEW, len(number) // 2)
+            if many and fractional(number) if summary.bad else summary.missing:
                 result.append(one.name)
     return result
 

@@ -471,16 +471,24 @@ def test_columns_of_numbers_with_a_few_texts(
     rows["site"] = ["1", "2", "3", "3b"] * 100
     path = tmp_path / "t.csv"
     for mark in ("NA", "#N/A", "-"):
-        marked = np.where(np.arange(400) == 7, mark, "0.25")
+        marked = np.where(np.arange(400) == 7, mark, (np.arange(400) % 25 / 40).astype(str))
         pl.DataFrame({**rows, "COMET": marked}).write_csv(path)
         for how in ({}, {"memory_limit": "1GB", "scratch": str(tmp_path / "scratch")}):
             card = ee.score(path, task="values", **how)
-            assert (card.value("COMET"), card.value("BLEU")) == (0.25, 199.5 / 4)
+            assert card.value("COMET") == pytest.approx((400 * 12 - 7) / 40 / 399)
+            assert card.value("BLEU") == 199.5 / 4
             assert card.metrics["metric"].n_unique() == 2
             noted(card, "values_missing", severity="note")
     pl.DataFrame({**rows, "COMET": np.where(marked == "-", "0,3", marked)}).write_csv(path)
     with refused("wrong_dtype", match="row 7: '0,3'", column="COMET"):
         ee.score(path, task="values")
+
+
+@pytest.mark.parametrize("texts", [["1.5", "2.0", "A+"], ["3.10", "3.11", "pypy"], ["02134", "NA"]])
+def test_versions_grades_and_codes_are_not_values(texts: list[str]) -> None:
+    column = np.where(np.arange(400) % 20 == 7, texts[-1], np.resize(texts[:-1], 400))
+    card = ee.score(pl.DataFrame({"latency": np.arange(400) / 4, "of": column}), task="values")
+    assert card.metrics["metric"].unique().to_list() == ["latency"]
 
 
 def test_the_index_of_a_data_frame_is_not_a_metric(tmp_path: Path) -> None:

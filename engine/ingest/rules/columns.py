@@ -40,9 +40,13 @@ _BOOKKEEPING = words(
 """Words in names of columns that differ between the sides of sound tables."""
 _SHAPES = words(
     "bbox box boxes polygon polygons wkt geometry geom coordinate coordinates coord coords"
-    " corners keypoints mask rle segmentation span spans roi rect rectangle quad xyxy xywh cxcywh"
+    " corners keypoints mask rle segmentation span spans"
 )
 """Words in names of columns that by themselves name boxes, outlines or spans."""
+_LISTS = words("roi rect rectangle quad xyxy xywh cxcywh")
+"""Words that do so unless the column has single numbers."""
+_UNITS = words("ms idx index row rows tokens")
+"""Words of bookkeeping that are also units of spans."""
 _POSITIONS = _SHAPES | words(
     "min max left right top bottom start end begin x y z w h xmin ymin xmax ymax cx cy xc yc"
     " width height lat lon point points entity entities segment segments"
@@ -212,8 +216,12 @@ def _idle(evidence: Columns) -> list[str]:
         {name for name in names if schema[name].is_numeric() and _words(name) & group}
         for group in (_FIRST, _LAST)
     ]
-    spans = set().union(*ends) if all(ends) else set()  # of milliseconds, rows or indices
-    return [name for name in names if name in spans or not _words(name) & _BOOKKEEPING]
+    spans = set().union(*ends) if all(ends) else set()
+    return [
+        name
+        for name in names
+        if not _words(name) & (_BOOKKEEPING - _UNITS if name in spans else _BOOKKEEPING)
+    ]
 
 
 def _words(name: str) -> set[str]:
@@ -243,12 +251,13 @@ def _positions(side: Side, names: list[str]) -> tuple[list[str], set[str], set[s
     single = {name for name in looked if depths.get(name, (0,))[0] == 1}
     shapes = {name for name in looked if name not in single and _outlined(first[name])}
     shapes |= {name for name in names if words[name] & _SHAPES} | having(_X, _Y, _WIDE, _HIGH)
+    shapes |= {n for n in names if words[n] & _LISTS and not dtypes[n].is_numeric()}
     shapes |= having(_FIRST, _LAST) | {
         n for n in names if dtypes[n].is_nested() and n in having(_NAMED)
     }
     shapes |= set(_corners(names))
     plain = having(_WIDE, _HIGH)
-    boxes = {n for n in single if (first[n].cast(pl.List(depths[n][1])).list.len() == 4).all()}
+    boxes = {n for n in single if _boxed(first[n].cast(pl.List(pl.Float64)))}
     plain |= {n for n, (depth, inner) in depths.items() if depth and inner.is_float()} - boxes
     plain -= shapes
     positions = [n for n in names if n in shapes or (words[n] & _POSITIONS and n not in plain)]
@@ -267,6 +276,22 @@ def _outlined(first: pl.Series) -> bool:
         first, inner = first.explode().drop_nulls(), inner.inner
     lengths = first.cast(pl.List(inner.inner)).list.len()
     return bool(lengths.len() and (lengths == 2).all())
+
+
+def _boxed(first: pl.Series) -> bool:
+    """Return whether all lists have four numbers, the last two of them sizes or later corners.
+
+    Lists whose sum is 1 are probabilities.
+    """
+    lists = first.drop_nulls()
+    if not len(lists) or not (lists.list.len() == 4).all():
+        return False
+    x, y, z, w = (lists.list.get(place) for place in range(4))
+    boxes = ((z > 0) & (w > 0)).all() or ((z > x) & (w > y)).all()
+    return bool(boxes and not ((x + y + z + w - 1).abs() < _ROUNDED).all())
+
+
+_ROUNDED = 0.01
 
 
 def _corners(names: Iterable[str]) -> dict[str, str]:
