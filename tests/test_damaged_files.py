@@ -55,6 +55,35 @@ def test_label_maps_of_a_damaged_png(tmp_path: Path, harm: Callable[..., bytes])
                 ee.score(pl.DataFrame({"datum_id": [1], "raster": [bad]}), truth)
 
 
+def bmp(pixels: bytes, width: int, height: int) -> bytes:
+    """An uncompressed BMP of one byte a pixel; ``width`` is a multiple of 4."""
+    palette = b"".join(bytes([i, i, i, 0]) for i in range(256))
+    first = 54 + len(palette)
+    head = struct.pack("<2sIHHI", b"BM", first + len(pixels), 0, 0, first)
+    return head + struct.pack("<IiiHHIIiiII", 40, width, height, 1, 8, 0, 0, 0, 0, 256, 0) + palette
+
+
+@pytest.mark.parametrize("kind", ["bmp", "pgm", "pgm of 16 bits"])
+@pytest.mark.parametrize("more", [1, 3, 7])
+def test_bytes_added_to_maps_without_checksums(tmp_path: Path, kind: str, more: int) -> None:
+    wide = kind.endswith("bits")
+    pixels = (MAP.astype(">u2") if wide else MAP).tobytes()
+    head = b"P5\n# comment\n256 256\n%d\n" % (65535 if wide else 255)
+    data = (bmp(pixels, 256, 256) if kind == "bmp" else head) + pixels
+    for side in "pg":
+        (tmp_path / side).mkdir()
+        (tmp_path / side / f"a.{kind[:3]}").write_bytes(data)
+    harmless = [data] if kind == "bmp" else [data, data + b"\n", data + data]
+    for fair in harmless:
+        (tmp_path / "p" / f"a.{kind[:3]}").write_bytes(fair)
+        card = ee.score(tmp_path / "p", tmp_path / "g", task="segmentation")
+        assert card.value("mIOU") == 1.0
+    harmed = with_more(data, len(data) // 2, more)
+    (tmp_path / "p" / f"a.{kind[:3]}").write_bytes(harmed)
+    with refused("raster_unreadable", ee.InputError, match="bytes were added"):
+        ee.score(tmp_path / "p", tmp_path / "g", task="segmentation")
+
+
 @pytest.mark.parametrize("lost", [4, 30, 200])
 def test_a_stream_that_ends_early_under_valid_checksums(tmp_path: Path, lost: int) -> None:
     write(tmp_path / "good.png", MAP)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 import zlib
 from collections.abc import Iterable, Iterator
@@ -237,15 +238,47 @@ _BLOCK = 1 << 20
 
 
 def damage(dataset: Any, path: str) -> str:
-    """Return a description of damage to a PNG; empty if it is intact.
+    """Return a description of damage to a PNG, BMP or PGM; empty if it is intact.
 
     GDAL checks neither lengths nor CRCs of chunks, and decodes as much as it can. It does check the
-    zlib stream, and the other formats as far as possible.
+    zlib stream, and the other formats as far as possible. Files without checksums may be too long.
     """
-    if dataset.driver != "PNG" or not os.path.isfile(path):
+    check = {"PNG": png_damage, "BMP": _bmp_damage, "PNM": _pgm_damage}.get(dataset.driver)
+    if check is None or not os.path.isfile(path):
         return ""
     with open(path, "rb") as file:
-        return png_damage(file)
+        return check(file)
+
+
+def _bmp_damage(file: IO[bytes]) -> str:
+    """Reason why an uncompressed BMP is longer than its header states, in both ways it can."""
+    head = file.read(54)
+    size = file.seek(0, os.SEEK_END)
+    whole, first, width, height = (
+        int.from_bytes(head[at : at + 4], "little", signed=True) for at in (2, 10, 18, 22)
+    )
+    bits, compression = (int.from_bytes(head[at : at + 2], "little") for at in (28, 30))
+    pixels = first + (width * bits + 31) // 32 * 4 * abs(height)
+    if len(head) < 54 or compression or size <= pixels or size == whole:
+        return ""
+    return f"has {size:,} bytes, and {pixels:,} by its header: bytes were added"
+
+
+_PGM = re.compile(rb"P5\s(?:\s|#[^\n]*\n)*(\d+)\s+(?:#[^\n]*\n)*(\d+)\s+(?:#[^\n]*\n)*(\d+)\s")
+
+
+def _pgm_damage(file: IO[bytes]) -> str:
+    """Reason why a PGM goes on behind its only image."""
+    head = _PGM.match(file.read(1 << 10))
+    if head is None:
+        return ""
+    width, height, most = map(int, head.groups())
+    end = head.end() + width * height * (2 if most > 255 else 1)
+    file.seek(end)
+    rest = file.read(1 << 10).strip()
+    if not rest or rest[:1] == b"P":  # another image
+        return ""
+    return f"has bytes behind its {width} x {height} pixels: bytes were added"
 
 
 def png_damage(file: IO[bytes]) -> str:
