@@ -122,6 +122,9 @@ def _row(card: Scorecard, name: str, conditions: Mapping[str, str]) -> dict[str,
         column = SHORT.get(one, one)
         if one in slices:
             filters["slice"], column = one, "slice_value"
+        elif one == "label" and value in card.labels["label_name"].to_list():
+            values = card.labels["label_value"].cast(pl.String)
+            column = column if value in values.to_list() else "label_name"
         dtype = rows.schema.get(column, pl.String())
         try:
             typed = (

@@ -81,6 +81,26 @@ def test_sources_of_average_precision(dialect, message):
     assert ("101" in text) == (dialect == "standard")
 
 
+def test_labels_are_given_by_name_or_value():
+    """As in gates; numbers come first."""
+    numbers = {"car": 1, "pedestrian": 2, "cyclist": 3, "bus": 4, "traffic_light": 5}
+    sides = [
+        pl.read_parquet(path).with_columns(
+            pl.col("label_value").replace_strict(numbers, return_dtype=pl.Int64)
+        )
+        for path in BOXES
+    ]
+    labels = pl.DataFrame({"label_value": [*numbers.values()], "label_name": [*numbers]})
+    first, second, plain = (
+        ee.explain(*tables, number=f"AP[label={label}, iou=0.5]", labels=names).splitlines()[0]
+        for tables, label, names in (
+            (sides, "car", labels), (sides, "1", labels), (BOXES, "car", None),
+        )
+    )  # fmt: skip
+    assert first == second
+    assert first.partition("] = ")[2] == plain.partition("] = ")[2]
+
+
 def test_distances_are_in_metres():
     box = {"datum_id": ["a"], "label_value": ["car"], "cx": [1.0], "cy": [2.0], "cz": [0.5],
            "length": [4.0], "width": [2.0], "height": [1.5], "yaw": [0.1]}  # fmt: skip
