@@ -645,7 +645,13 @@ TASK = Task(
     weights=weights,
     warm=("scores", "parts", "fits"),
     late_notes=LateNotes(
-        ("zero_weights", "scores_of_predicted", "cut_logits", "threshold_beyond_scores"),
+        (
+            "zero_weights",
+            "scores_of_predicted",
+            "cut_logits",
+            "cut_offs_of_all_labels",
+            "threshold_beyond_scores",
+        ),
         merged_notes,
     ),
     in_parts=InParts(part_things, of_parts, bytes_on_disk, judged=judged),

@@ -329,6 +329,30 @@ def curve_notes(
     return beyond_scores("score_thresholds", at, float(low), float(high))
 
 
+def _whole_list_notes(
+    blocks: Iterable[tuple[Units, Scored | None]],
+    labels: Labels,
+    settings: Settings,
+    needs: frozenset[str],
+) -> list[Note]:
+    """Return a note on cut-offs that reach the last of all labels; a single score ranks two."""
+    whole = [k for k in settings.k if k is not None and k >= len(labels)]
+    if not whole or "ranks" not in needs:
+        return []
+    n_scores = n_units = 0
+    for units, scored in blocks:
+        n_scores += 0 if scored is None else len(scored)
+        n_units += len(units)
+    if n_scores != n_units * len(labels) and not (n_scores == n_units and len(labels) == 2):
+        return []
+    message = (
+        f"{option('k', whole)}: each datum has scores of {len(labels)} labels, so TopKAccuracy is 1"
+        " there, whatever the scores."
+    )
+    facts = {"k": whole, "labels": len(labels)}
+    return [Note("cut_offs_of_all_labels", message, facts=facts)]
+
+
 def note_thresholds(
     frames: Frames, settings: Settings, labels: Labels, hard: Array | None, scored: Array | None
 ) -> None:
@@ -525,9 +549,8 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
         _note_decisions(frames, batch.rows)
     units, scored = matched(batch, settings, needs, frames)
     frames.notes += cut_notes([(units, scored)], batch.labels, settings, needs)
-    if "ranks" in needs and scored is not None:
-        _note_whole_lists(frames, len(scored) / max(1, len(units)), len(batch.labels), settings)
     frames.notes += curve_notes([(units, scored)], settings, needs)
+    frames.notes += _whole_list_notes([(units, scored)], batch.labels, settings, needs)
     if "hard" in needs:
         one = batch.hard is None and not settings.multilabel
         of = None if scored is None else scored.labels
@@ -598,6 +621,7 @@ def merged_notes(tallies: Tallies, settings: Settings, needs: frozenset[str]) ->
 
     notes = cut_notes(blocks(), labels, settings, needs) + confidence_notes(blocks(), labels)
     notes += curve_notes(blocks(), settings, needs)
+    notes += _whole_list_notes(blocks(), labels, settings, needs)
     if parts is None:
         return notes + weightless_notes(tallies.units, labels, datums)
     if tallies.units.weight is None:
@@ -706,22 +730,6 @@ def _listed(
 def _units_of(rows: Rows, n_units: int) -> Array:
     """Unit of every row, int32 [n]."""
     return np.arange(n_units, dtype=np.int32) if rows.unit_codes is None else rows.unit_codes
-
-
-def _note_whole_lists(frames: Frames, scores: float, n_labels: int, settings: Settings) -> None:
-    """Add a note on cut-offs that reach the last of all labels.
-
-    Args:
-        scores: number of scores per unit; a single one ranks two labels.
-    """
-    whole = [k for k in settings.k if k is not None and k >= n_labels]
-    if whole and (scores == n_labels or (scores == 1 and n_labels == 2)):
-        message = (
-            f"{option('k', whole)}: each datum has scores of {n_labels} labels, so TopKAccuracy is"
-            " 1 there, whatever the scores."
-        )
-        facts = {"k": whole, "labels": n_labels}
-        frames.notes.append(Note("cut_offs_of_all_labels", message, facts=facts))
 
 
 def _note_other_labels(frames: Frames, rows: Rows, chosen: Array, count: int) -> None:
