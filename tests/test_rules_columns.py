@@ -313,3 +313,12 @@ class TestOneTable:
     def test_other_columns(self, table: tuple[str, str]) -> None:
         assert findings_of(ee.score(self.rows(*table))) == []
         assert findings_of(ee.score(self.rows("xmin_true", "xmin_pred", step=0.0))) == []
+
+    def test_ids_categories_and_selecting_columns(self) -> None:
+        card = ee.score(self.rows("pred_start_id", "true_start_id"))
+        assert findings_of(card) == []
+        names = "true_segment", "pred_segment"
+        texts = pl.col(names).cast(pl.Int64).cast(pl.String).str.replace("^", "s")
+        assert findings_of(ee.score(self.rows(*names).with_columns(texts))) == []
+        for how in ({"by": ["true_x"]}, {"where": "true_x < 100"}):
+            assert findings_of(ee.score(self.rows("true_x", "pred_x"), **how)) == []

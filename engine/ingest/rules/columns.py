@@ -157,7 +157,8 @@ def differing_pairs(ready: Prepared, options: Options) -> tuple[list[Note], list
     side = ready.sides[TABLE]
     task, inferred = side.table.task, options.task is None
     pairs: dict[tuple[str, ...], dict[bool, str]] = {}
-    for name in side.schema.keys() - side.naming.used if task in _GUESSED else ():
+    unread = side.schema.keys() - side.naming.used - _selecting(ready)
+    for name in unread if task in _GUESSED else ():
         parts = [part for part in re.split(_SPLIT, name) if part]
         kinds = [(part.lower() in _TRUE, part.lower() in _PREDICTED) for part in parts]
         of_side = [truth for truth, predicted in kinds if truth or predicted]
@@ -169,11 +170,13 @@ def differing_pairs(ready: Prepared, options: Options) -> tuple[list[Note], list
         return [], []
     names = [name for name in side.schema if any(name in both.values() for both in named)]
     positions, shapes, _ = _positions(side, names)
+    sound = {n for n in names if n not in shapes and side.schema[n] == pl.String}
+    sound |= {n for n in names if _words(n) & (_BOOKKEEPING - _UNITS)}
     rows = rows_of(ready, TABLE).head(_HEAD)
     chosen: list[str] = []
     most = of = 0
     for both in named:
-        if not {*both.values()} <= {*positions}:
+        if not {*both.values()} <= {*positions} - sound:
             continue
         differ = [_plain(one, side.schema[one]).cast(pl.String) for one in both.values()]
         n, of = rows.select((differ[0] != differ[1]).sum(), all=pl.len()).collect().row(0)
@@ -196,11 +199,15 @@ def differing_pairs(ready: Prepared, options: Options) -> tuple[list[Note], list
     return apply([rule], task, {"pairs"}, ready)
 
 
+def _selecting(ready: Prepared) -> set[str]:
+    """Columns of conditions and slices."""
+    return {name for one in ready.where.values() for name in one.names} | {*ready.plan.homes}
+
+
 def _idle(evidence: Columns) -> list[str]:
     """Columns of which differing values mean something, in the order of the predictions."""
     ready = evidence.ready
-    conditioned = {name for condition in ready.where.values() for name in condition.names}
-    recognised = {*map(folded, conditioned | {*ready.plan.homes})}
+    recognised = {*map(folded, _selecting(ready))}
     for role in (PREDICTIONS, GROUND_TRUTHS):
         side = ready.sides[role]
         recognised |= {*map(folded, side.table.names | side.naming.used)}
