@@ -295,7 +295,7 @@ _MARKED = {
 SEPARATED = tuple(name for name in _MARKED if name != "percent signs")
 
 
-def refuse_marked(texts: Sequence[pl.Series], task: str, *names: str) -> None:
+def refuse_marked(texts: Sequence[pl.Series], *names: str) -> None:
     """Refuse text columns of numbers with separators or other signs, read as labels.
 
     Marks of missing values do not matter, nor does a tenth of other texts, except lists of three
@@ -317,7 +317,7 @@ def refuse_marked(texts: Sequence[pl.Series], task: str, *names: str) -> None:
         raise InputError(
             f"column{several} {listing([one.name for one in texts])}: texts that look like numbers"
             f" with {name}, first {listing(first)}. {remedy}; if they are"
-            f" labels, name the task instead of {task}: {option('task')}.",
+            f" labels, write {option('task', 'classification')}.",
             code="wrong_dtype",
             columns=[one.name for one in texts],
         )

@@ -719,10 +719,10 @@ def _measured(inputs: Inputs, roles: list[str], options: Options) -> _Measured:
             values = head_of(inputs.sources[role], names, _LOOKED_AT)
             if texts := [one for one in values if one.dtype == pl.String]:
                 if all(one.dtype == pl.String or one.dtype.is_numeric() for one in values):
-                    refuse_marked(texts, task, *SEPARATED)
+                    refuse_marked(texts, *SEPARATED)
                     decimal = all(one.str.contains(r"\d[.,]\d").any() for one in texts)
                     if decimal or len(texts) < values.width:
-                        refuse_marked(texts, task, "percent signs")
+                        refuse_marked(texts, "percent signs")
                 others = any(fractional(one) for head in heads for group in head for one in group)
                 rows = inputs.sources[role].frame
                 values, changed = as_numbers(values, rows, measured=others)
