@@ -21,7 +21,7 @@ from refusals import noted, refused
 
 import evalengine as ee
 from evalengine.atomic import try_lock
-from evalengine.outofcore import memory, stages
+from evalengine.outofcore import memory, shuffle, stages
 from evalengine.schemas.errors import ScratchError
 
 RUN = """
@@ -150,16 +150,16 @@ def test_a_bucket_that_another_worker_has_finished_is_kept(
     """A worker that was taken for dead continues after another has consumed its rows."""
     in_buckets(monkeypatch)
     tally = stages.tally_bucket
-    rows = stages.read_rows
+    rows = shuffle.read_rows
 
     def late(files: list[Path], before: list[int]) -> pl.DataFrame:
-        monkeypatch.setattr(stages, "read_rows", rows)
+        monkeypatch.setattr(shuffle, "read_rows", rows)
         folder, bucket = files[0].parents[2], int(files[0].stem)
         digest = sha256((folder / "job.pickle").read_bytes()).hexdigest()
         tally(str(folder), bucket, 1, digest)  # the other worker runs to completion
         return rows(files, before)
 
-    monkeypatch.setattr(stages, "read_rows", late)
+    monkeypatch.setattr(shuffle, "read_rows", late)
     task, draw = CASES["detection"]
     same_as_in_memory(draw(6), task, tmp_path)
 
