@@ -317,7 +317,7 @@ def refuse_marked(texts: Sequence[pl.Series], *names: str) -> None:
         raise InputError(
             f"column{several} {listing([one.name for one in texts])}: texts that look like numbers"
             f" with {name}, first {listing(first)}. {remedy}; if they are"
-            f" labels, write {option('task', 'classification')}.",
+            f" labels, name their task: {option('task')}.",
             code="wrong_dtype",
             columns=[one.name for one in texts],
         )
