@@ -56,7 +56,16 @@ from .masks import (
     transpose,
     unite,
 )
-from .order import count_few, merge_runs, partition, sort_ranges
+from .order import (
+    append_segments,
+    count_few,
+    count_in_ranges,
+    cuts_of,
+    merge_runs,
+    partition,
+    places_in_ranges,
+    sort_ranges,
+)
 from .passages import walks_too_far
 from .scores import (
     Drawing,
@@ -116,6 +125,10 @@ def scores() -> None:
     code, score, outcome = value.astype(np.int32), value.astype(np.float64), np.zeros(4, np.uint8)
     count_few([score], outcome, 3)
     sort_ranges(np.sin(np.arange(1 << 17)), np.array([0]), np.array([1 << 17]))
+    ranges, free = cuts_of(np.arange(4.0), 2), np.zeros(2, np.int64)
+    count_in_ranges(np.arange(4.0), ranges, free)
+    places_in_ranges(np.arange(4.0), ranges, free, np.zeros(4, np.int64))
+    append_segments(np.array([0, 4]), np.arange(4.0), np.array([0]), np.zeros(4))
     match_labels(code, code, score, code, None)
     majority_order(np.arange(6, dtype=np.int32).reshape(3, 2), np.array([0, 3]))
     partition([score], outcome, None, None, None, (1, 1, 3))
