@@ -731,8 +731,8 @@ def merge_score_runs(runs: Iterable[Sorted], segments: int, place: Place) -> Sor
     for first, last in _ranges(np.diff(start), place.rows):
         parts = [_segments_of(run, first, last, weighted=weighted) for run in stored]
         into = _segments_of(out, first, last, weighted=weighted)
-        if last - first == 1:
-            _one_segment(parts, into, place.rows)
+        if into.score.size > place.rows:
+            _long_segment(parts, into, place.rows)
             continue
         free = into.start[:-1].copy()
         for part in parts:
@@ -796,13 +796,10 @@ def _segments_of(run: Sorted, first: int, last: int, *, weighted: bool) -> Sorte
     return result
 
 
-def _one_segment(parts: Sequence[Sorted], into: Sorted, most: int) -> None:
-    """Merge one segment, in several ranges of scores if it is long."""
-    n = into.score.size
-    if n == 0:
-        return
-    step = -(-n // max(1, most // 2)) if n > most else 1
-    cuts = cuts_of(_sample(parts, _SAMPLED * step), step)
+def _long_segment(parts: Sequence[Sorted], into: Sorted, most: int) -> None:
+    """Merge one segment, a range of scores at a time."""
+    n_ranges = -(-into.score.size // max(1, most // 2))
+    cuts = cuts_of(_sample(parts, _SAMPLED * n_ranges), n_ranges)
     count = np.zeros(cuts.ranges, np.int64)
     for part in parts:
         count_in_ranges(part.score, cuts, count)
