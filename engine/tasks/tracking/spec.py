@@ -205,7 +205,8 @@ def disagreement(
 ) -> Note | None:
     """Return a warning about tracks that hardly match for a known reason.
 
-    Sequences that match less than the others, or begin at another frame, are also looked at alone.
+    Sequences that match less than the others, or begin at another frame, are also compared without
+    the others.
     """
     nearest = int(np.abs(np.array(alphas) - _AT).argmin())
     n = len(batch.datums)
@@ -222,15 +223,15 @@ def disagreement(
     for lowest, side in zip(first, (truth, predicted), strict=True):
         np.minimum.at(lowest, side.datum, side.frame)
     shift = np.where(sizes > 0, first[0] - first[1], 0)
-    apart = (sizes > 0) & (each.max(axis=0) < _MATCHED * sizes)
-    moved, often = np.unique(shift[(shift != 0) & ~apart], return_counts=True)
-    late = shift == moved[often.argmax()] if moved.size else np.zeros(n, bool)
-    for chosen, unmatched in ((apart, True), (late & ~apart, False)):
+    unmatched = (sizes > 0) & (each.max(axis=0) < _MATCHED * sizes)
+    moved, often = np.unique(shift[(shift != 0) & ~unmatched], return_counts=True)
+    shifted = shift == moved[often.argmax()] if moved.size else np.zeros(n, bool)
+    for chosen, few_match in ((unmatched, True), (shifted & ~unmatched, False)):
         few = np.count_nonzero(chosen)
         if not 0 < few < both:
             continue
         some = [side.some(np.flatnonzero(chosen[side.datum])) for side in (truth, predicted)]
-        warning = _disagreement(batch, *some, poor=unmatched, whole=False)
+        warning = _disagreement(batch, *some, poor=few_match, whole=False)
         if warning is not None:
             where = (
                 f"in {few:,} of {both:,} sequences, first {batch.datums.id[int(chosen.argmax())]!r}"
@@ -470,6 +471,12 @@ def _unanswered(truth: Side, predicted: Side) -> Note | None:
 _UNANSWERED, _FRAMES_LEAST = 0.5, 20  # share of frames, and how many there are at least
 
 
+def _by_sequence(side: Side, n: int) -> list[Array]:
+    """Return the frames of the rows of each of n sequences."""
+    order = np.argsort(side.datum, kind="stable")
+    return np.split(side.frame[order], np.cumsum(np.bincount(side.datum, minlength=n))[:-1])
+
+
 def _cut_off(truth: Side, predicted: Side, ids: pl.Series) -> Note | None:
     """A warning of sequences whose predictions end early, as of a tracker that was stopped.
 
@@ -479,8 +486,10 @@ def _cut_off(truth: Side, predicted: Side, ids: pl.Series) -> Note | None:
     for ends, side in zip(last, (truth, predicted), strict=True):
         np.maximum.at(ends, side.datum, side.frame)
     ended = []
-    for datum in np.flatnonzero((last[1] >= 0) & (last[0] - last[1] >= _FRAMES_LEAST)):
-        theirs, ours = (side.frame[side.datum == datum] for side in (truth, predicted))
+    early = np.flatnonzero((last[1] >= 0) & (last[0] - last[1] >= _FRAMES_LEAST))
+    frames = [_by_sequence(side, len(ids)) for side in (truth, predicted)] if early.size else []
+    for datum in early:
+        theirs, ours = (of_side[datum] for of_side in frames)
         every = np.unique(theirs)
         before = every[every <= last[1, datum]]
         after = every.size - before.size
