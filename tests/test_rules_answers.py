@@ -279,7 +279,8 @@ class TestThresholds:
     def test_beyond_all_scores(self, at: float) -> None:
         (one,) = codes_of(ee.score(self.ROWS, decision_threshold=at), "threshold_beyond_scores")
         assert one.severity == "warning"
-        assert one.facts == {"threshold": at, "lowest": 0.05, "highest": 0.95}
+        scores = {"lowest": 0.05, "highest": 0.95}
+        assert one.facts == {"option": "decision_threshold", "threshold": at, **scores}
 
     def test_that_split_the_scores(self) -> None:
         percent = self.ROWS.with_columns(pl.col("score") * 100)

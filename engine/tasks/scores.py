@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -33,7 +32,7 @@ def _describe_cut(facts: Facts) -> str:
             f" {option('decision_threshold', 50)}, for scores up to 255"
             f" {option('decision_threshold', 127.5)}."
         )
-    name = facts.values.get("option", "decision_threshold")
+    name = facts.values["option"]
     percent = 1 < at <= 100 and low >= 0 and high <= 1
     tip = f" For a percentage write {option(name, at / 100)}." if percent else ""
     return (
@@ -55,9 +54,7 @@ def beyond_scores(name: str, at: float, lowest: float, highest: float) -> list[N
         name: option whose value the threshold is.
         lowest: the lowest score, ``highest`` the highest.
     """
-    values: dict[str, Any] = {"threshold": at, "lowest": lowest, "highest": highest}
-    if name != "decision_threshold":
-        values["option"] = name
+    values = {"option": name, "threshold": at, "lowest": lowest, "highest": highest}
     facts = Facts(severity=WARNING, values=values)
     return apply(CUT_RULES, "", {"threshold_beyond_scores"}, [facts])[0]
 
