@@ -332,8 +332,8 @@ def convert(
         out: folder, created if missing.
         to: ``tables``, ``coco``, ``mot`` or ``kitti-tracking``.
         format: of the ground truths; by default detected from the content.
-        datums: table of datum_id, width and height, for formats that need missing sizes, with
-            images without rows.
+        datums: table of datum_id, width and height: images without rows, and sizes for formats
+            that need them.
         labels: table of label_value and label_name, for COCO's names of categories.
         options: ``columns``, ``box_format`` and ``angle_format`` apply to tables; ``label_map`` to
             all.

@@ -818,7 +818,7 @@ def rewritten(
             for column, dtype in inputs.schemas[role].items():
                 if isinstance(dtype, pl.List) and element(dtype).is_integer():
                     names = classes_in(source, column) or ()
-                    if "O" in names:  # numbers of tags
+                    if "O" in names:  # tags as numbers
                         source.frame = source.frame.with_columns(
                             name_of_class(column, dtype, names)
                         )

@@ -498,7 +498,7 @@ _HEAD = 1 << 20  # bytes of an Arrow file in which its schema is looked for
 
 
 def classes_of(source: Source) -> dict[str, Names]:
-    """Names that a source brought along, or that its files have; empty where files differ."""
+    """Names that a source brought along, or that its files have; empty if these differ."""
     if source.classes is None:
         source.classes = {}
         files = source.files if source.format in ("parquet", "ipc", "ipc_stream") else ()
@@ -507,8 +507,10 @@ def classes_of(source: Source) -> dict[str, Names]:
             source.classes = source.classes or names
             if not source.classes:
                 break
-            merged = source.classes.items()
-            source.classes = {one: of if names.get(one) == of else () for one, of in merged}
+            source.classes = {
+                column: first if names.get(column) == first else ()
+                for column, first in source.classes.items()
+            }
     return source.classes
 
 

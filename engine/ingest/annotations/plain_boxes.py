@@ -554,7 +554,7 @@ def _read_images(look: Look) -> Source:
 
 
 def _refuse_shares(frame: pl.DataFrame, look: Look) -> None:
-    """Refuse coordinates that are shares of the image, as YOLO's, whose order is another."""
+    """Refuse coordinates from 0 to 1, which may be YOLO's: those have another order."""
     if look.box_format in ("xyxy", "xywh") or not frame.height:
         return
     values = frame.select(CORNER_NAMES).to_numpy()

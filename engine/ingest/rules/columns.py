@@ -640,9 +640,9 @@ def _several_frames(evidence: Columns) -> Iterator[Facts]:
 def _describe_several_frames(facts: Facts) -> str:
     (name,) = facts.columns
     return (
-        f"boxes of {count_of(facts.count or 0, 'datum')} are of several frames, by column {name!r},"
-        " which is not read: boxes of different frames are matched. Give each frame a datum_id,"
-        f" such as 'clip_1/17'; to score tracks, write {option('task', 'tracking')}."
+        f"{count_of(facts.count or 0, 'datum has', 'datums have')} boxes of several frames, and"
+        f" column {name!r} is not read: boxes of different frames match. Give each frame a"
+        f" datum_id, such as 'clip_1/17'; to score tracks, write {option('task', 'tracking')}."
     )
 
 

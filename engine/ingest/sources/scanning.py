@@ -85,8 +85,8 @@ def scan_csv(
         )
 
     def file_of(row: pl.Expr) -> str:
-        found = scan({}, "file of a row").filter(row).select("file of a row").head(1)
-        return str(found.collect(engine="streaming").item())
+        first = scan({}, "file of a row").filter(row).select("file of a row").head(1)
+        return str(first.collect(engine="streaming").item())
 
     dtypes, blank, full = _dtypes(scan({}), paths[0], file_of, sizes)
     frame = scan(dtypes, path)

@@ -329,7 +329,7 @@ def curve_notes(
     return beyond_scores("score_thresholds", at, float(low), float(high))
 
 
-def _whole_list_notes(
+def _cut_off_notes(
     blocks: Iterable[tuple[Units, Scored | None]],
     labels: Labels,
     settings: Settings,
@@ -550,7 +550,7 @@ def tally(frames: Frames, settings: Settings, needs: frozenset[str], workers: Wo
     units, scored = matched(batch, settings, needs, frames)
     frames.notes += cut_notes([(units, scored)], batch.labels, settings, needs)
     frames.notes += curve_notes([(units, scored)], settings, needs)
-    frames.notes += _whole_list_notes([(units, scored)], batch.labels, settings, needs)
+    frames.notes += _cut_off_notes([(units, scored)], batch.labels, settings, needs)
     if "hard" in needs:
         one = batch.hard is None and not settings.multilabel
         of = None if scored is None else scored.labels
@@ -621,7 +621,7 @@ def merged_notes(tallies: Tallies, settings: Settings, needs: frozenset[str]) ->
 
     notes = cut_notes(blocks(), labels, settings, needs) + confidence_notes(blocks(), labels)
     notes += curve_notes(blocks(), settings, needs)
-    notes += _whole_list_notes(blocks(), labels, settings, needs)
+    notes += _cut_off_notes(blocks(), labels, settings, needs)
     if parts is None:
         return notes + weightless_notes(tallies.units, labels, datums)
     if tallies.units.weight is None:
@@ -739,7 +739,7 @@ def _note_other_labels(frames: Frames, rows: Rows, chosen: Array, count: int) ->
 
     Args:
         chosen: rows of the predicted labels.
-        count: number of units in which they have not the highest score.
+        count: number of units in which another label has a higher score.
     """
     values = {"least": 0.5, "fewest": _LEAST // 2}
     if count <= values["least"] * chosen.size or (frames.whole and count < values["fewest"]):
